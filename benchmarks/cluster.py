@@ -23,7 +23,7 @@ from clew.graph.model.machines import Machine
 from clew.graph.ops.slicing.interval import slice_events
 from clew.query.engines.engine import PartsEngine
 from clew.query.engines.open import open_parts
-from clew.query.engines.partial_slice import Ask
+from clew.query.engines.partial_slice import SliceOptions
 from clew.query.engines.partition_files import partition, read_manifest
 from clew.records.format.event import Kind
 from clew.records.run.directory import RunInfo
@@ -108,23 +108,23 @@ def execution_graph(events: int, machines: int, seed: int = 1) -> ExecutionGraph
 
 def sliced(engine: PartsEngine, root: int, how: str, latency: float, kill: int | None = None):
     """The session of one slice; its answer is not fetched."""
-    crew, ids = engine.crew, np.array([root])
+    coordinator, ids = engine.coordinator, np.array([root])
     part = int(engine.parts_of(ids)[0])
-    mail = crew.ask({part: (ids, "forward", False, False)}, "mail_of")[part][0]
-    session = crew.begin(Ask(True))
+    mail = coordinator.ask({part: (ids, "forward", False, False)}, "initial_mail")[part][0]
+    session = coordinator.begin(SliceOptions(True))
     if kill is not None:
-        answer, left = crew.pool.next, [6]
+        answer, left = coordinator.pool.next, [6]
 
         def killing(seconds=None):
             left[0] -= 1
             if left[0] == 0:
-                crew.pool.kill(kill)
+                coordinator.pool.kill(kill)
             return answer(seconds)
 
-        crew.pool.next = killing
-    crew.slice(session, {part: mail}, how, latency)
+        coordinator.pool.next = killing
+    coordinator.slice(session, {part: mail}, how, latency)
     if kill is not None:
-        crew.pool.next = answer
+        coordinator.pool.next = answer
     return session
 
 
@@ -166,7 +166,7 @@ def main() -> None:
                 for session in made:
                     total = sum(count for count, _ in engine.everywhere("size", session.number).values())
                     assert total == expected, (how, total, expected)
-                    engine.crew.ended.append(session.number)
+                    engine.coordinator.ended.append(session.number)
                 seconds, cost = median(session.traffic.seconds for session in made), made[0].traffic
                 base.setdefault(latency, seconds)
                 ratio = base[latency] / seconds

@@ -32,10 +32,10 @@ from clew.graph.build.read_columns import read_columns
 from clew.graph.store.incremental_cache import GROWING_FOLDER, Growing, growing
 from clew.graph.store.store import open_graph
 from clew.records.compress import block
-from clew.records.compress.compressed_files import PackedFiles, key_of
+from clew.records.compress.compressed_files import CompressedFiles, key_of
 from clew.records.format import header as h
 from clew.records.read.reader import read_run
-from clew.records.run.directory import load_run, packed_files, save_run, trace_files
+from clew.records.run.directory import compressed_files, load_run, save_run, trace_files
 
 ASKED = 0.2
 SHARE = 100
@@ -190,9 +190,11 @@ def unpacked(folder: Path) -> tuple[Chunks, Chunks]:
     for trace in trace_files(folder):
         data = trace.read_bytes()[h.HEADER_SIZE :]
         chunks = [data[at : at + h.CHUNK_SIZE] for at in range(0, len(data), h.CHUNK_SIZE)]
-        for path in packed_files(trace):
+        for path in compressed_files(trace):
             chunks += [
-                frame.unpack() for _, frame in block.frames(path.read_bytes()) if frame and frame.kind == block.CHUNK
+                found.decompress()
+                for _, found in block.blocks(path.read_bytes())
+                if found and found.kind == block.CHUNK
             ]
         events = [chunk for chunk in chunks if key_of(chunk[: h.CHUNK_HEADER_SIZE])[0] == h.ChunkKind.EVENTS]
         # As they were claimed, thread after thread in turn.
@@ -211,9 +213,9 @@ def lay_out(folder: Path, chunks_of: Chunks) -> None:
         page[h.FLAGS_OFFSET] = 0
         page[h.CHUNKS_OFFSET : h.CHUNKS_OFFSET + 8] = bytes(8)
         trace.write_bytes(page)
-        for path in packed_files(trace):
+        for path in compressed_files(trace):
             path.unlink()
-        files = PackedFiles(trace)
+        files = CompressedFiles(trace)
         for chunk in chunks:
             files.append(chunk)
     save_run(folder, load_run(folder)._replace(finished=None, launcher=os.getpid()))

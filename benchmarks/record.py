@@ -1,10 +1,10 @@
-"""What recording costs, beside VizTracer, cProfile, an OpenTelemetry span, a plain decorator and no tracing, in one run.
+"""Compare the cost of recording with VizTracer, cProfile, an OpenTelemetry span, a plain decorator and no tracing.
 
-Each tracer has a process of its own that runs the same program, in turns with an untraced one: at least 50 ms of it at a
-time, for what a process finds cold when it gets the processor is no tracer's cost. fib is measured twice: a slice of 5,168
-calls at a time, and going on like the others, which makes more records than can be packed meanwhile. clew's process is started
-as `clew run` starts it, with every function of the program and of the standard library recorded, every adapter on and no
-budget. VizTracer ignores C functions and keeps its records in memory; what it takes to save them is a row of its own.
+Each tracer runs the same program in its own process, alternating with an untraced process. An interval has at least 50 ms,
+because cold caches at its start are not a cost of the tracer. fib is measured twice: in slices of 5,168 calls, and continuously
+like the other programs, which produces more records than the collector can compress meanwhile. clew's process is started as by
+`clew run`, with every function of the program and of the standard library recorded, every adapter on and no budget. VizTracer
+ignores C functions and keeps its records in memory; saving them is a separate row.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ CLEW, VIZTRACER, MONITORING, IDLE = "clew", "VizTracer", "sys.monitoring", "idle
 TRACERS = (CLEW, VIZTRACER, "cProfile", "decorator", "OpenTelemetry span", IDLE)
 SLOW = ("OpenTelemetry span",)
 
-GOES_ON = "fib, going on"
-WAYS = {"fib": {"fib": "slice", GOES_ON: "stretch"}}
+CONTINUOUS = "fib, continuous"
+WAYS = {"fib": {"fib": "slice", CONTINUOUS: "stretch"}}
 """How a program runs that does not in stretches alone: under which names, and what workers are asked for."""
 OF_FIB = {(3, 11): 1.45, (3, 12): 1.6}.get(VERSION, 1.8)
-RATIOS = {"fib": OF_FIB, GOES_ON: OF_FIB, "asyncio": 1.15, "parser": 1.1, "jinja2": 1.1}
+RATIOS = {"fib": OF_FIB, CONTINUOUS: OF_FIB, "asyncio": 1.15, "parser": 1.1, "jinja2": 1.1}
 """The most that a program may take with every function recorded, untraced: 1."""
 REAL_PROGRAMS = ("jinja2", "pyflakes")
 LESS = 8 if VERSION == (3, 11) else 4

@@ -1,1 +1,1 @@
-"""Many requests against many: what changed, which method, which instance, which pattern."""
+"""Comparisons of many requests: what changed, which functions, which instances, and which patterns."""

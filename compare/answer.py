@@ -1,4 +1,4 @@
-"""How a comparison's answer shows itself at a prompt and in a notebook: its sentence, then the first rows of its table."""
+"""Display a comparison's answer at a prompt and in a notebook: its sentence, then the first rows of its table."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 
 
 class Shown(ABC):
+    """The base class of comparison answers that display themselves."""
+
     @abstractmethod
     def sentence(self) -> str:
-        """The whole answer in one sentence."""
+        """Return the whole answer as one sentence."""
 
     @abstractmethod
     def table(self) -> Table:
-        """A row per finding."""
+        """Return a table with a row per finding."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()}({self.sentence()!r})"

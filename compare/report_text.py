@@ -1,4 +1,4 @@
-"""Text shared by the reports for a terminal, a pull request and a build: places in the code, and escaped Markdown."""
+"""Format text that reports for a terminal, a pull request and a build share: locations in the code, and escaped Markdown."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ def at(location: tuple[str, int] | None, root: str) -> str:
 
 
 def escaped(text: str) -> str:
+    """Escape characters that Markdown interprets."""
     for mark in ("<", "*", "_"):
         text = text.replace(mark, f"\\{mark}")
     return text

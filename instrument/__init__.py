@@ -1,1 +1,1 @@
-"""Runs inside the traced process: recorder, probes, adapters, start-up. Never raises into the user's program."""
+"""Code that runs inside the traced process: recorder, probes, adapters, start-up. It never raises into the program."""

@@ -1,7 +1,7 @@
-"""The public way to say by hand what no rule and no adapter can see: scopes, edges, marks, headers.
+"""The public annotations for causality that no rule and no adapter can see: scopes, edges, marks, headers.
 
-Invariants: when nothing is recorded every call is a cheap no-op; no value's own code is run; nothing here raises, whatever
-it is given.
+Invariants: without a recording every call is a cheap no-op. No annotation runs code of the values that it gets. No
+annotation raises, whatever its arguments.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def scope(what: str) -> Scope: ...
 @overload
 def scope(what: F) -> F: ...
 def scope(what: Any) -> Any:
-    """A call scope: `@clew.scope`, `@clew.scope("name")` on a function of any kind, or `with clew.scope("name"):`.
+    """Record a call scope: `@clew.scope` or `@clew.scope("name")` on any function, or `with clew.scope("name"):`.
 
-    A decorated function keeps its identity; it is recorded if recording is on where it is defined.
+    A decorated function keeps its identity. It is recorded if the recording is active when the decorator runs.
     """
     return Scope(_name(what)) if issubclass(type(what), str) else _decorate(what, "")
 
 
 class Scope:
-    """A named call scope, to decorate a function with or to enter."""
+    """A named call scope, usable as a decorator and as a context manager."""
 
     __slots__ = ("_name", "_open")
 
@@ -61,7 +61,7 @@ class Scope:
         return decorated
 
     def __enter__(self) -> None:
-        # 0 stands for a scope that was entered while nothing was recorded.
+        # 0 marks a scope that was entered without a recording.
         site = 0
         with suppress(Exception):
             if core.active():
@@ -79,9 +79,9 @@ class Scope:
 
 
 def send(channel: str, value: object) -> None:
-    """An edge begins: `value` goes out on `channel`, to the `use` of the same value there.
+    """Begin an edge: send `value` on `channel`, to the `use` of the same value on that channel.
 
-    A str, number, bytes, None or tuple of these is the same in every process; any other object stands for itself.
+    A str, number, bytes, None or tuple of these is the same value in every process; any other object equals only itself.
     """
     if core.active():
         with suppress(Exception):
@@ -90,9 +90,9 @@ def send(channel: str, value: object) -> None:
 
 
 def use(channel: str, value: object) -> Use:
-    """An edge ends: what follows, to the next `use` of the channel or the end of the function, is because of `value`.
+    """End an edge: `value` causes the following events, up to the next `use` of the channel or the end of the function.
 
-    As a context manager the scope is the block: `with clew.use("jobs", job.id): …`.
+    As a context manager, the scope is the block: `with clew.use("jobs", job.id): …`.
     """
     if not core.active():
         return _NOTHING
@@ -106,7 +106,7 @@ def use(channel: str, value: object) -> Use:
 
 
 class Use:
-    """What `use` returns; entering it opens the scope of its value."""
+    """The result of `use`. Entering it opens the scope of its value."""
 
     __slots__ = ("_channel", "_key", "_site")
 
@@ -128,7 +128,7 @@ _NOTHING = Use(0, 0, 0)
 
 
 def mark(name: str, value: object = None) -> None:
-    """A moment worth finding again, with a bounded text of `value`."""
+    """Record a named moment, with a bounded text of `value`."""
     if core.active():
         with suppress(Exception):
             text = "" if value is None else render(value, _MARK_LIMIT)[0]
@@ -137,21 +137,21 @@ def mark(name: str, value: object = None) -> None:
 
 
 def inject(headers: MutableMapping[str, str]) -> None:
-    """An edge begins: writes a `traceparent` header for whoever gets `headers`, unless another tracer's is there."""
+    """Begin an edge to the receiver of `headers`: write a `traceparent` header, unless another tracer has written one."""
     if core.active():
         with suppress(Exception):
             traceparent.inject_into(headers, _site(sys._getframe(1), "inject"))
 
 
 def extract(headers: Mapping[str, str]) -> None:
-    """An edge ends: what follows is because of whoever sent `headers`."""
+    """End an edge: the sender of `headers` causes the following events."""
     if core.active():
         with suppress(Exception):
             traceparent.extract_from(headers, _site(sys._getframe(1), "extract"))
 
 
 def _name(value: object) -> str:
-    """The text of what was given for a name, without asking the value for it."""
+    """Return the text of a value that was passed as a name, without running code of the value."""
     if issubclass(type(value), str):
         return str.__str__(value)
     return render(value, _NAME_LIMIT)[0]
@@ -165,7 +165,7 @@ def _key(channel: str, value: object) -> int:
 
 
 def _site(frame: FrameType, name: str) -> int:
-    """The site of an annotation in `frame`, at the line it has reached."""
+    """Return the site of an annotation at the current line of `frame`."""
     code = frame.f_code
     place = code, frame.f_lineno, name
     site = _sites.get(place)
@@ -182,16 +182,16 @@ def _probe(site: int, kind: Kind) -> Any:
 
 
 def _enters_block(frame: FrameType) -> bool:
-    """Is the call that `frame` is in the subject of a `with`? Then its block, and not what follows, is the scope."""
+    """Return whether the current call of `frame` is the subject of a `with`, whose block is then the scope."""
     code = frame.f_code.co_code
-    place = frame.f_lasti + 2
-    while place < len(code) and code[place] == _CACHE:
-        place += 2
-    return place < len(code) and code[place] == _BEFORE_WITH
+    offset = frame.f_lasti + 2
+    while offset < len(code) and code[offset] == _CACHE:
+        offset += 2
+    return offset < len(code) and code[offset] == _BEFORE_WITH
 
 
 def _decorate(function: Any, name: str) -> Any:
-    """The function itself, which is recorded from now on if it is one that can be."""
+    """Return the function itself, and record it from now on if that is possible."""
     with suppress(Exception):
         return _recorded(function, name)
     return function
@@ -205,7 +205,7 @@ def _recorded(function: Any, name: str) -> Any:
         return function
     code = function.__code__
     if any(isinstance(constant, type(_probe(0, Kind.ENTER))) for constant in code.co_consts):
-        return function  # a rule of the plan has chosen it already
+        return function  # a rule of the plan already selects it
     last = max((line for _, line, _, _ in code.co_positions() if line), default=code.co_firstlineno)
     module = function.__module__
     if type(module) is not str or module in AS_MAIN:

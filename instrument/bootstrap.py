@@ -1,7 +1,7 @@
 """Start recording in this process as the environment requests: recorder, probes, adapters, log capture.
 
-Invariant: the program runs whatever fails; one line on stderr reports that it is not recorded, or a note in the trace names
-the missing part.
+Invariant: the program runs even if a part fails. One line on stderr reports a process that is not recorded, or a note in
+the trace names the missing part.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def start_from_environment() -> bool:
     run = os.environ.get(RUN_VARIABLE)
     if any(word.startswith(_HELPERS) for word in sys.orig_argv):
         return False
-    if run or signal_handler.wanted():
+    if run or signal_handler.is_requested():
         signal_handler.control()
     if not run or core.active():
         return core.active()
@@ -51,8 +51,8 @@ def start_from_environment() -> bool:
     if any(map(may_wrap, plan.rules)):
         install("functions written in C", "clew.instrument.probes.install.wrap_c_functions", plan)
     install_causality(plan)
-    lifecycle.given_streams()  # whoever would ask for them later has missed the first bytes
-    # What waits for the script looks at the start of every module, so it comes after all of ours.
+    lifecycle.take_streams()  # an adapter that is installed later would have missed the first bytes
+    # This part inspects the start of every module until the script comes, so it is installed after all of our imports.
     install("the main script", "clew.instrument.probes.install.scripts")
     signal_handler.update_entry(run)
     return True
@@ -66,7 +66,7 @@ def read_plan(run: str) -> Plan:
 
 
 def install_causality(plan: Plan) -> None:
-    """Install all parts except the functions' probes, each separately and once: if one fails, the others still record."""
+    """Install all parts except the functions' probes, each separately and once, so that one failure leaves the others."""
     for name in plan.adapters:
         if name not in _installed:
             _installed.add(name)
@@ -78,11 +78,12 @@ def install_causality(plan: Plan) -> None:
         install("log lines", "clew.instrument.logs", plan.logs)
 
 
-def install(what: str, module: str, *arguments: object) -> None:
+def install(part: str, module: str, *arguments: object) -> None:
+    """Call `install` of a module. If it fails, note in the trace that `part` is not recorded."""
     try:
         importlib.import_module(module).install(*arguments)
     except Exception as error:
-        note(f"{what}: not recorded ({type(error).__name__}: {error})")
+        note(f"{part}: not recorded ({type(error).__name__}: {error})")
 
 
 def _complain(why: str) -> None:

@@ -1,6 +1,7 @@
-"""End the recording of a process that exits by `os._exit`, which skips `atexit`: forked children do, also multiprocessing's.
+"""End the recording of a process that exits by `os._exit`, which skips `atexit`.
 
-Otherwise the file would look like the file of a killed process.
+Forked children exit this way, including those of multiprocessing. Without the hook, their files would look like the files
+of killed processes.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import operator
 
-from clew.instrument.adapters.os_wrappers import stand_in_for
+from clew.instrument.adapters.os_wrappers import wrap_os_function
 from clew.instrument.recorder import lifecycle
 
 _STATUS = 1 << 31
@@ -16,11 +17,11 @@ _STATUS = 1 << 31
 
 
 def install() -> None:
-    stand_in_for("_exit", _leaving)
+    wrap_os_function("_exit", _before_exit)
 
 
-def _leaving(status: object) -> None:
+def _before_exit(status: object) -> None:
     if -_STATUS <= operator.index(status) < _STATUS:  # type: ignore[arg-type]  # a TypeError is dropped
-        # An interrupt meanwhile is too late: without us the process would be gone.
+        # An interrupt comes too late here: without clew the process would have exited already.
         with contextlib.suppress(BaseException):
             lifecycle.end()

@@ -1,8 +1,9 @@
-"""Captures log lines: every record that a logger hands to its handlers becomes a LOG event where it was logged.
+"""Capture log lines: every record that a logger passes to its handlers becomes a LOG event at the logging call.
 
-Invariants: a line's site is the logging call, defined once; filters of the logger have run, so what they redact is not
-recorded; a message that cannot be made is recorded as failed, and the program finds out as without us. With ids, the id
-of the event is the record's attribute `clew`, which formatters of JSON write as a field and we append to plain text: once.
+Invariants: the site of a line is the logging call, and is defined once. The logger's filters have run, so text that they
+redact is not recorded. A message that cannot be formatted is recorded as failed, and the program gets the same error as
+without clew. With ids, the event's id is the record's attribute `clew`: JSON formatters write it as a field, and we append
+it once to plain text.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from clew.instrument.probes.actions.rate_limit import Rate
 
 _DROPPED = 2
-"""What `core.flow` gives in a request flow that is left out."""
+"""The value of `core.flow` in a request flow that the sampling leaves out."""
 _ID = re.compile(r"[0-9a-f]{16}\.\d+\.\d+")
 
 
@@ -53,7 +54,7 @@ def _structlog() -> Any:
 
 
 class Lines:
-    """The selection of log lines to record, and the way to record them."""
+    """The log lines that the plan selects, and the function that records them."""
 
     def __init__(self, capture: LogCapture) -> None:
         self._sites: dict[tuple[str, int, str], int] = {}
@@ -64,18 +65,18 @@ class Lines:
     def choose(self, capture: LogCapture) -> None:
         self._capture = capture
         self._rate = _rate_of(capture)
-        self._wanted: dict[str, bool] = {}
+        self._selected: dict[str, bool] = {}
         self.ids = capture.ids
 
-    def wants(self, level: int, name: str) -> bool:
+    def selects(self, level: int, name: str) -> bool:
         if level < self._capture.level or not core.active() or core.flow() == _DROPPED:
             return False
-        if name not in self._wanted:
-            self._wanted[name] = _is_wanted(name, self._capture.loggers)
-        return self._wanted[name]
+        if name not in self._selected:
+            self._selected[name] = _matches(name, self._capture.loggers)
+        return self._selected[name]
 
     def site(self, place: tuple[str, int, str], module: str, frame: FrameType | None) -> int:
-        """The site of a call at (file, line, function); its frame, if it is on the stack, knows more exact names."""
+        """Return the site of a call at (file, line, function). Its frame, if it is on the stack, has the exact names."""
         site = self._sites.get(place)
         if site is None:
             file, line, qualname = place
@@ -85,7 +86,7 @@ class Lines:
         return site
 
     def next_id(self) -> str:
-        """The id of the event that the calling thread's next `emit` records."""
+        """Return the id of the event that the calling thread's next `emit` records."""
         return f"{core.uid():016x}.{core.thread()}.{self._count.so_far() + 1}"
 
     def admits(self, site: int) -> bool:
@@ -101,7 +102,7 @@ class Lines:
 def _rate_of(capture: LogCapture) -> Rate | None:
     if not capture.most:
         return None
-    from clew.instrument.probes.actions.rate_limit import rate_of  # which few plans need
+    from clew.instrument.probes.actions.rate_limit import rate_of  # few plans need it
 
     return rate_of("logs", capture.most, capture.per, intern("log lines"), "log lines")
 
@@ -110,7 +111,7 @@ class Announced(threading.local):
     """The log line that another library is about to pass to a logger of the standard library, on the calling thread."""
 
     name = ""
-    """The logger's; empty for nothing."""
+    """The name of the logger; empty if no line is announced."""
     text = ""
     id = ""
 
@@ -120,7 +121,7 @@ def _patch(logging: Any, lines: Lines) -> None:
 
     def handled(logger: Any, record: Any) -> None:
         name = record.name
-        if not lines.wants(record.levelno, name):
+        if not lines.selects(record.levelno, name):
             return
         place = _place_of(record)
         site = lines.site(place, record.module, _frame_of(record))
@@ -144,7 +145,7 @@ def _patch(logging: Any, lines: Lines) -> None:
 
 
 def _patch_handlers(handlers: Any) -> None:
-    """A queue handler formats a line that its listener formats again, which then has the id."""
+    """Hide the id from a queue handler's formatter, because the listener formats the line again and appends the id then."""
 
     def prepare(_handler: Any, record: Any) -> tuple[Any, str] | None:
         event = _own_id(record)
@@ -161,12 +162,12 @@ def _patch_handlers(handlers: Any) -> None:
     hook(handlers.QueueHandler.prepare, prepare, restore, parameters=2)
 
 
-def _is_wanted(name: str, prefixes: tuple[str, ...]) -> bool:
+def _matches(name: str, prefixes: tuple[str, ...]) -> bool:
     return not prefixes or any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
 
 
 def _place_of(record: Any) -> tuple[str, int, str]:
-    """Return the call site of a record; a record from `makeLogRecord` may lack it or hold it in other types."""
+    """Return the call site of a record. A record from `makeLogRecord` may lack it or hold values of other types."""
     file, line, function = record.pathname, record.lineno, record.funcName
     return (
         file if type(file) is str else "",
@@ -176,7 +177,7 @@ def _place_of(record: Any) -> tuple[str, int, str]:
 
 
 def _frame_of(record: Any) -> FrameType | None:
-    """A record that was created elsewhere has no frame here and keeps its own names."""
+    """Return the frame of the logging call, or None for a record that was created in another thread or process."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not (frame.f_lineno == record.lineno and frame.f_code.co_name == record.funcName):
         frame = frame.f_back
@@ -184,7 +185,7 @@ def _frame_of(record: Any) -> FrameType | None:
 
 
 class _Count(threading.local):
-    """Numbers the LOG events of each thread's stream, from 1: with the process and the thread that names the event."""
+    """The number of LOG events in each thread's stream; with the process and the thread it identifies an event."""
 
     uid = 0
     number = 0
@@ -196,7 +197,7 @@ class _Count(threading.local):
 
 
 def _own_id(record: Any) -> str:
-    """Return the id that clew gave a record, or ""; the program may use the same attribute for another value."""
+    """Return the id that clew gave a record, or "". The program may use the same attribute for another value."""
     event = getattr(record, "clew", "")
     return event if type(event) is str and _ID.fullmatch(event) else ""
 

@@ -1,7 +1,7 @@
-"""The pytest plugin: `pytest --clew` records the tests into a run of its own, each test a request.
+"""The pytest plugin: `pytest --clew` records the tests into a new run, each test as a request.
 
-Options are named alike on the command line (`--clew-keep 5`) and in pytest's configuration (`clew_keep = 5`).
-Invariant: without the option nothing is loaded beside this file, and pytest does what it did.
+Options have the same names on the command line (`--clew-keep 5`) and in pytest's configuration (`clew_keep = 5`).
+Invariant: without the option, this file loads no other module of clew, and pytest works as usual.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True, hookwrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
     """Begin before the first conftest is imported, so that its imports are recorded, too."""
-    given = early_config.known_args_namespace
-    wanted = given.clew
-    if wanted is None:
-        asked = given.clew_plan is not None or given.clew_baseline is not None
-        wanted = asked or early_config.getini("clew")
-    if wanted:
+    options = early_config.known_args_namespace
+    enabled = options.clew
+    if enabled is None:
+        implied = options.clew_plan is not None or options.clew_baseline is not None
+        enabled = implied or early_config.getini("clew")
+    if enabled:
         from clew.records.extensions import RECORDING, missing
 
         if absent := missing(RECORDING):

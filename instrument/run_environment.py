@@ -11,13 +11,15 @@ from clew.records.run.directory import CAUSE_VARIABLE, RUN_VARIABLE
 
 
 def environment(run_folder: Path | None) -> dict[str, str]:
-    """This process's environment, with what starts the recording in every Python process of the run; without a run, with
-    what makes every Python process ready to be attached to."""
+    """Return this process's environment with the variables that make every Python process record into the run.
+
+    Without a run, the variables make every Python process ready for `clew attach`.
+    """
     paths = os.environ.get("PYTHONPATH", "")
     if paths.split(os.pathsep)[0] != startup.FOLDER:
         paths = startup.before(paths)
-    given = {**os.environ, "PYTHONPATH": paths}
+    variables = {**os.environ, "PYTHONPATH": paths}
     for name in (CAUSE_VARIABLE, RUN_VARIABLE):
-        given.pop(name, None)
-    given.update({RUN_VARIABLE: str(run_folder)} if run_folder else {CONTROL_VARIABLE: "1"})
-    return given
+        variables.pop(name, None)
+    variables.update({RUN_VARIABLE: str(run_folder)} if run_folder else {CONTROL_VARIABLE: "1"})
+    return variables

@@ -1,7 +1,8 @@
-"""Captures what structlog logs: each event is a LOG event, and with ids carries the event's id as its field `clew`.
+"""Capture the log events of structlog: each becomes a LOG event and, with ids, has the event's id as its field `clew`.
 
-Invariants: ours is the last processor before the one that renders, so what others drop or redact is not recorded; what
-goes on to the standard library's logging is recorded there, with the text and the id that it had here, and only once.
+Invariants: clew's processor is the last one before the renderer, so data that other processors drop or redact is not
+recorded. An event that structlog passes to the standard library's logging is recorded there, once, with the text and the
+id that it got here.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ _LEVELS = {
     "critical": 50,
 }
 _OTHERS = 20
-"""What a method of another name counts as: `msg`, `log`."""
+"""The level of a method with another name: `msg`, `log`."""
 _EVENT = 2
-"""Which argument of a processor is the event."""
+"""The index of the event among a processor's arguments."""
 
 
 def patch_loggers(base: Any, lines: Lines) -> None:
-    """For `structlog._base`: every chain of processors gets ours before its last one."""
+    """Patch `structlog._base`: insert clew's processor before the last one of every chain."""
     process = Quiet(_recorder(lines), _EVENT)
     logger_class = base.BoundLoggerBase
 
@@ -43,17 +44,17 @@ def patch_loggers(base: Any, lines: Lines) -> None:
         processors = logger._processors
         return [*processors[:-1], process, *processors[-1:]] if processors else processors
 
-    def forget(_token: bool, _result: Any) -> None:
+    def withdraw(_token: bool, _result: Any) -> None:
         lines.announced.name = ""
 
     if "_clew_processors" not in vars(logger_class):
         logger_class._clew_processors = property(chain)
         rename_in(logger_class._process_event, "_processors", "_clew_processors")
-        hook(logger_class._proxy_to_logger, lambda _logger: True, forget)
+        hook(logger_class._proxy_to_logger, lambda _logger: True, withdraw)
 
 
 def patch_formatter(stdlib: Any) -> None:
-    """For `structlog.stdlib`: lines of plain loggers that structlog renders have their id as a field, too."""
+    """Patch `structlog.stdlib`: add the id as a field to lines of standard loggers that structlog renders."""
     formatter_class = stdlib.ProcessorFormatter
     process = Quiet(_with_id_of_record, _EVENT)
     if "_clew_processors" not in vars(formatter_class):
@@ -75,27 +76,27 @@ def _recorder(lines: Lines) -> Callable[[Any, Any, Any], Any]:
     def process(logger: Any, method: Any, event: Any) -> Any:
         try:
             record(logger, method, event)
-        except Exception:  # an event can be whatever processors made of it
+        except Exception:  # other processors may return an event of any type
             announced.name = ""
         return event
 
     def record(logger: Any, method: Any, event: Any) -> None:
         level = _LEVELS.get(method, _OTHERS)
-        said = event.get("event")
-        text = said if type(said) is str else ""
+        message = event.get("event")
+        text = message if type(message) is str else ""
         logging = sys.modules.get("logging")
         if logging is not None and isinstance(logger, logging.Logger):
             name = logger.name
-            if logger.isEnabledFor(level) and lines.wants(level, name):
+            if logger.isEnabledFor(level) and lines.selects(level, name):
                 announced.name, announced.text, announced.id = name, text, lines.next_id() if lines.ids else ""
                 if lines.ids:
                     event["clew"] = announced.id
             return
         frame = _caller()
-        known = event.get("logger")
+        logger_name = event.get("logger")
         module = module_name(frame.f_globals, frame.f_code.co_filename) if frame else "structlog"
-        name = known if type(known) is str else module if frame else ""
-        if not lines.wants(level, name):
+        name = logger_name if type(logger_name) is str else module if frame else ""
+        if not lines.selects(level, name):
             return
         place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) if frame else ("", 0, "structlog")
         site = lines.site(place, module, frame)
@@ -109,7 +110,7 @@ def _recorder(lines: Lines) -> Callable[[Any, Any, Any], Any]:
 
 
 def _caller() -> FrameType | None:
-    """The nearest frame that is neither structlog's nor ours."""
+    """Return the innermost frame outside of structlog and clew."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")

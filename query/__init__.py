@@ -1,1 +1,1 @@
-"""The fluent API: frozen plans, their executor over `graph` and `compare`, and tables as answers."""
+"""The fluent query API: frozen plans, their execution on `graph` and `compare`, and tables as answers."""

@@ -27,23 +27,23 @@ from clew.graph.ops.slicing.interval import EdgeFilter, Slice
 from clew.graph.ops.slicing.two_way import Direction, Part
 from clew.graph.render.display import ROWS, slice_svg
 from clew.graph.render.table import Table
-from clew.graph.runtime.progress import Progress, nobody
+from clew.graph.runtime.progress import Progress, no_progress
 from clew.graph.store.store import open_graph
 from clew.query.fields import FIELDS, check_condition, check_field
-from clew.query.operators.aggregate import Aggregate
-from clew.query.operators.all_events import Events
-from clew.query.operators.by_number import ByNumber
-from clew.query.operators.categories import CategoriesOf
-from clew.query.operators.gaps import Gaps
-from clew.query.operators.limit import Limit
-from clew.query.operators.machines import Machines
-from clew.query.operators.neighbours import NeighboursOf
-from clew.query.operators.order_by import OrderBy
-from clew.query.operators.requests import Requests
-from clew.query.operators.select import Select
-from clew.query.operators.slice import SliceOf
-from clew.query.operators.strands import Strands
-from clew.query.operators.where import Where
+from clew.query.operators.answers.aggregate import Aggregate
+from clew.query.operators.answers.categories import CategoriesOf
+from clew.query.operators.answers.gaps import Gaps
+from clew.query.operators.answers.machines import Machines
+from clew.query.operators.answers.neighbours import NeighboursOf
+from clew.query.operators.answers.select import Select
+from clew.query.operators.answers.strands import Strands
+from clew.query.operators.events.all_events import Events
+from clew.query.operators.events.by_number import ByNumber
+from clew.query.operators.events.limit import Limit
+from clew.query.operators.events.order_by import OrderBy
+from clew.query.operators.events.requests import Requests
+from clew.query.operators.events.slice import SliceOf
+from clew.query.operators.events.where import Where
 from clew.query.plan import Condition, EventNode
 from clew.query.results import (
     NEEDS_SLICE,
@@ -81,7 +81,7 @@ def open_run(
     *,
     workspace: str | PathLike[str] | None = None,
     engine: str | None = None,
-    progress: Progress = nobody,
+    progress: Progress = no_progress,
     spare: bool = False,
 ) -> Run:
     """Open a recorded run, or import a trace that another tool wrote.
@@ -105,7 +105,8 @@ def open_run(
     if engine not in (None, "local"):
         named = path if path is not None else "the newest run"
         raise QueryError(
-            f"{named}: not a run in parts, which the engine {engine!r} needs; make one: `clew cluster partition RUN -o FOLDER`"
+            f"{named}: not a partitioned run, which the engine {engine!r} needs; "
+            "make one with `clew cluster partition RUN -o FOLDER`"
         )
     base = Path(workspace) if workspace is not None else workspace_of(Path.cwd())
     given = isinstance(path, Path) and path.is_dir()
@@ -241,7 +242,7 @@ class EventQuery(Query):
         return self._rows
 
     def count(self) -> int:
-        # Sorted they need not be for that.
+        # A count does not need sorted events.
         return len(self._rows) if "_rows" in self.__dict__ else self.node.count()
 
     def first(self) -> Event | None:
@@ -412,7 +413,7 @@ class SliceQuery(EventQuery):
         """Return the dominators: the events on every path from the roots of the slice to one of its events."""
         cut = self.result
         if isinstance(cut, Part):
-            raise QueryError('dominators are of a slice that goes one way: write .slice("forward"), without until=…')
+            raise QueryError('dominators need a slice in one direction: write .slice("forward"), without until=…')
         return cut.dominators()
 
 

@@ -1,4 +1,4 @@
-"""The fields of events that queries choose, sort and select by, and what they can be compared with."""
+"""Define the fields of events that queries filter, sort, group and select by, and the comparisons of conditions."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from clew.records.format.event import Kind
 
 @dataclass(frozen=True)
 class Field:
-    """A field of events: its values for some rows are `values[codes]`."""
+    """A field of events. `codes` returns `values` and one code per row; the values of the rows are `values[codes]`."""
 
     codes: Callable[[ExecutionGraph, I64], tuple[Sequence[Any], npt.NDArray[Any]]]
     cost: int
-    """Conditions on cheaper fields are tried first."""
+    """The relative cost of reading the field; conditions on cheaper fields are tried first."""
     numbers: Callable[[ExecutionGraph, I64], npt.NDArray[Any]] | None = None
-    """The values themselves, of a field that has one per event and not one per place or strand."""
+    """The function that returns the values directly, for a numeric field with one value per event."""
     is_number: bool = False
     has: Callable[[ExecutionGraph, I64], npt.NDArray[np.bool_]] | None = None
-    """Which events have such a field at all; None: all."""
+    """The function that returns which events have the field; None means all events."""
 
 
 def _by_site(value: Callable[[Any], Any]) -> Field:
@@ -45,7 +45,7 @@ def _by_site(value: Callable[[Any], Any]) -> Field:
 
 
 def _by_place(value: Callable[[Any], Any]) -> Field:
-    """Of the event's own site, else of the function around it."""
+    """Return a field of the event's own site, or of the enclosing function's site if the event has none."""
 
     def codes(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
         call = graph.call[rows].astype(np.int64)
@@ -65,6 +65,7 @@ def _kinds(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray
 
 
 def distinct(numbers: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
+    """Return the distinct numbers, and the code of each number among them."""
     values, codes = np.unique(numbers, return_inverse=True)
     return values.tolist(), codes
 
@@ -77,7 +78,7 @@ def _numbers(
 
 
 def _of_call(column: str) -> Field:
-    """Of the call that the event opens; 0 for an event that opens none."""
+    """Return a field of the call that the event opens. Events that open no call have the number 0 and lack the field."""
 
     def values(graph: ExecutionGraph, rows: I64) -> npt.NDArray[Any]:
         at, opens = _calls(graph, rows)
@@ -89,7 +90,7 @@ def _of_call(column: str) -> Field:
 
 
 def _calls(graph: ExecutionGraph, rows: I64) -> tuple[I64, npt.NDArray[np.bool_]]:
-    """Per event the row of its call in `graph.calls`, and whether it opens one."""
+    """Return, per event, a row of `graph.calls`, and whether the event opens that call; otherwise the row is arbitrary."""
     enter = graph.calls.enter
     if not len(enter):
         return np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
@@ -98,7 +99,7 @@ def _calls(graph: ExecutionGraph, rows: I64) -> tuple[I64, npt.NDArray[np.bool_]
 
 
 def _each(value: Callable[[Event], str], cost: int) -> Field:
-    """What only a record with an extension can have; the others have ""."""
+    """Return a field that only events with an extension have; it is "" for other events."""
 
     def codes(graph: ExecutionGraph, rows: I64) -> tuple[Sequence[Any], npt.NDArray[Any]]:
         has = np.flatnonzero(graph.ext[rows] >= 0)
@@ -144,12 +145,12 @@ FIELDS: dict[str, Field] = {
     "self_ns": _of_call("self_ns"),
     "waiting_ns": _of_call("waiting_ns"),
 }
-"""What events can be chosen, sorted, grouped and selected by. Times are in nanoseconds: `ts` since the run's start, the last
-three of the call that an event opens."""
+"""The fields of events by name. Times are in nanoseconds: `ts` since the start of the run; the last three are durations of the
+call that the event opens."""
 
 
 def column(graph: ExecutionGraph, rows: I64, name: str) -> Column:
-    """A field of some events."""
+    """Return a field of the given events as a column."""
     field = FIELDS[name]
     if field.numbers is not None:
         return Column(field.numbers(graph, rows))
@@ -158,7 +159,7 @@ def column(graph: ExecutionGraph, rows: I64, name: str) -> Column:
 
 
 def numbers(graph: ExecutionGraph, rows: I64, name: str) -> I64:
-    """A field that is a number, of some events."""
+    """Return the values of a numeric field for the given events."""
     field = FIELDS[name]
     if field.numbers is not None:
         return np.asarray(field.numbers(graph, rows), np.int64)
@@ -167,61 +168,61 @@ def numbers(graph: ExecutionGraph, rows: I64, name: str) -> I64:
 
 
 def ranked(values: Sequence[Any]) -> tuple[I64, Sequence[Any]]:
-    """Per value its place among the values, which ascend and are all different."""
+    """Return the rank of each value among the distinct values, and these values in ascending order."""
     ascending = sorted(set(values))
     place = {value: number for number, value in enumerate(ascending)}
     return np.array([place[value] for value in values], np.int64), ascending
 
 
 def ranks(graph: ExecutionGraph, rows: I64, name: str) -> tuple[I64, Sequence[Any]]:
-    """Per event the place of its value among the field's values, which ascend and are all different."""
+    """Return the rank of each event's value among the distinct values of the field, and these values in ascending order."""
     values, codes = FIELDS[name].codes(graph, rows)
     rank, ascending = ranked(values)
     return rank[codes] if len(rank) else np.zeros(len(rows), np.int64), ascending
 
 
 _FEW = 500
-"""Texts of so many events are sooner read one by one than searched all together."""
+"""The largest number of events whose texts are read one by one; for more events, a search of the columns is faster."""
 
 
-def holding(graph: ExecutionGraph, rows: I64, name: str, comparison: str, wanted: Any) -> I64:
-    """Those of some events for which a condition holds."""
+def filter_rows(graph: ExecutionGraph, rows: I64, name: str, comparison: str, operand: Any) -> I64:
+    """Return the given events for which a condition holds."""
     field = FIELDS[name]
     if field.has is not None:
         rows = rows[field.has(graph, rows)]
     if name == "level" and comparison not in OF_TEXT:
         rows = rows[graph.kind[rows] == Kind.LOG]
-        return rows[passing(graph.extensions.key[graph.ext[rows]].astype(np.int64), comparison, wanted)]
+        return rows[comparison_mask(graph.extensions.key[graph.ext[rows]].astype(np.int64), comparison, operand)]
     if field.numbers is not None:
-        return rows[passing(field.numbers(graph, rows), comparison, wanted)]
+        return rows[comparison_mask(field.numbers(graph, rows), comparison, operand)]
     if name == "text" and comparison in TESTS and len(rows) > _FEW:
-        return rows[texts_pass(graph, rows, comparison, wanted)]
+        return rows[texts_pass(graph, rows, comparison, operand)]
     values, codes = field.codes(graph, rows)
-    holds = passing(values, comparison, wanted)
+    holds = comparison_mask(values, comparison, operand)
     return rows[holds[codes]] if len(holds) else rows[:0]
 
 
-def passing(values: npt.NDArray[Any] | Sequence[Any], comparison: str, wanted: Any) -> npt.NDArray[np.bool_]:
-    """For which of some values a comparison holds; those of an array are compared all at once."""
+def comparison_mask(values: npt.NDArray[Any] | Sequence[Any], comparison: str, operand: Any) -> npt.NDArray[np.bool_]:
+    """Return, per value, whether the comparison with the operand holds. An array is compared in one operation."""
     if not isinstance(values, np.ndarray):
-        return np.array([COMPARISONS[comparison](value, wanted) for value in values], bool)
+        return np.array([COMPARISONS[comparison](value, operand) for value in values], bool)
     if comparison == "in":
         holds = np.zeros(len(values), bool)
-        for one in wanted:
+        for one in operand:
             holds |= values == one
         return holds
-    mask: npt.NDArray[np.bool_] = OF_ARRAYS[comparison](values, wanted)
+    mask: npt.NDArray[np.bool_] = OF_ARRAYS[comparison](values, operand)
     return mask
 
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "eq": lambda value, wanted: bool(value == wanted),
-    "ne": lambda value, wanted: bool(value != wanted),
-    "lt": lambda value, wanted: bool(value < wanted),
-    "le": lambda value, wanted: bool(value <= wanted),
-    "gt": lambda value, wanted: bool(value > wanted),
-    "ge": lambda value, wanted: bool(value >= wanted),
-    "in": lambda value, wanted: value in wanted,
+    "eq": lambda value, operand: bool(value == operand),
+    "ne": lambda value, operand: bool(value != operand),
+    "lt": lambda value, operand: bool(value < operand),
+    "le": lambda value, operand: bool(value <= operand),
+    "gt": lambda value, operand: bool(value > operand),
+    "ge": lambda value, operand: bool(value >= operand),
+    "in": lambda value, operand: value in operand,
     **{name: test for name, test in TESTS.items() if name != "eq"},
 }
 OF_TEXT = frozenset(TESTS) - {"eq"}
@@ -232,7 +233,7 @@ _NUMERIC = frozenset(name for name, field in FIELDS.items() if field.is_number)
 
 
 def check_field(name: str) -> str:
-    """Raises `QueryError` for a name that is no field."""
+    """Return the name. Raises `QueryError` if it is not the name of a field."""
     if name not in FIELDS:
         near = difflib.get_close_matches(name, FIELDS, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
@@ -241,12 +242,12 @@ def check_field(name: str) -> str:
 
 
 def check_condition(name: str, value: Any) -> Condition:
-    """FIELD or FIELD__COMPARISON and a value. Raises `QueryError` for what can never hold."""
+    """Parse a condition: FIELD or FIELD__COMPARISON, and a value. Raises `QueryError` for a condition that can never hold."""
     field, _, comparison = name.partition("__")
     check_field(field)
     comparison = comparison or "eq"
     if comparison not in COMPARISONS:
-        raise QueryError(f"{name}: there is no comparison {comparison!r}; there are {', '.join(COMPARISONS)}")
+        raise QueryError(f"{name}: unknown comparison {comparison!r}; comparisons: {', '.join(COMPARISONS)}")
     values = tuple(value) if comparison == "in" and not isinstance(value, str) else (value,)
     if comparison == "in" and isinstance(value, str):
         raise QueryError(f"{name}={value!r}: give a list of values, or write {field}__contains")
@@ -255,11 +256,11 @@ def check_condition(name: str, value: Any) -> Condition:
     if field == "level":
         numbers = tuple(_level_number(item, name) for item in values) if comparison not in OF_TEXT else values
         return field, comparison, numbers if comparison == "in" else numbers[0]
-    wanted: type | tuple[type, ...] = (int, float) if field in _NUMERIC else str
+    expected: type | tuple[type, ...] = (int, float) if field in _NUMERIC else str
     for item in values:
-        if not isinstance(item, wanted):
+        if not isinstance(item, expected):
             kind = "a number" if field in _NUMERIC else "a str"
-            raise QueryError(f"{name}={value!r}: {field} is {kind}, and never equal to that")
+            raise QueryError(f"{name}={value!r}: {field} is {kind}, so no event can match")
     if comparison in {"matches", "imatches"}:
         try:
             re.compile(value)
@@ -273,4 +274,4 @@ def _level_number(value: Any, name: str) -> int:
         return LEVEL_NUMBERS[value.upper()]
     if isinstance(value, int):
         return value
-    raise QueryError(f"{name}={value!r}: there is no such level; levels: {', '.join(LEVEL_NUMBERS)}, or a number")
+    raise QueryError(f"{name}={value!r}: unknown level; levels: {', '.join(LEVEL_NUMBERS)}, or a number")

@@ -1,7 +1,8 @@
-"""The base of query plans: frozen nodes, each of which knows its answer and its text.
+"""Define the base classes of query plans: frozen nodes, each of which computes its answer and writes its text.
 
-A module in `clew.query.operators` holds one operator: its node, its answer on a whole run, its text, and its answer on a run
-in parts where the general one is too slow. To add an operator, write such a module, and the fluent method that builds the node.
+A module in `clew.query.operators` holds one operator: its node, its answer for a whole run, its text, and its answer for a
+partitioned run where the general one is too slow. To add an operator, write such a module and the fluent method that builds
+the node.
 """
 
 from __future__ import annotations
@@ -19,67 +20,67 @@ if TYPE_CHECKING:
     from clew.query.engines.engine import PartsEngine
 
 Condition = tuple[str, str, Any]
-"""Field, comparison, value; ("", "call", function) for a function of an event."""
+"""A condition: field, comparison and value, or ("", "call", function) for a function of an event."""
 Measure = tuple[str | float, ...]
-"""("count",), or what, the field, and for a quantile which one; see `clew.query.operators.group_by`."""
+"""A measure: ("count",), or its kind, the field and, for a quantile, the share; see `clew.query.operators.answers.group_by`."""
 
 
 class Node(ABC):
     """One step of a plan. Subclasses are frozen dataclasses; mypy refuses one that lacks an abstract method."""
 
     noun: ClassVar[str] = "row"
-    """The singular of the things that the answer has, for `size`."""
+    """The singular noun for the items of the answer; `size` uses it."""
 
     @property
     @abstractmethod
     def inputs(self) -> tuple[Node, ...]:
-        """The plans that the step works on; empty where the plan begins."""
+        """Return the plans that the step works on; a leaf has none."""
 
     @abstractmethod
     def open_run(self) -> OpenRun:
-        """Return the run that the plan is for; for a comparison, the first run."""
+        """Return the run of the plan; for a comparison, the first run."""
 
     @abstractmethod
     def answer(self) -> Any:
         """Answer the plan on the graph of a whole run."""
 
     def answer_in_parts(self, engine: PartsEngine) -> Any:
-        """Answer the plan for a run in parts; by default on the run put together from all its parts."""
+        """Answer the plan for a partitioned run. By default, combine all parts into one graph first."""
         return self.gathered().execute()
 
     def execute(self) -> Any:
-        """Answer the plan. The answers for a run in parts have the same attributes as those for a whole run."""
+        """Answer the plan. The answers for a partitioned run have the same attributes as those for a whole run."""
         engine = self.open_run().engine
         return self.answer() if engine is None else engine.execute(self)
 
     def gathered(self) -> Self:
-        """Return the same plan for the run put together from all its parts."""
+        """Return the same plan for a whole run that combines all parts."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # see the class
         changed = {name: value.gathered() for name, value in given.items() if isinstance(value, Node)}
         return replace(self, **changed)  # type: ignore[type-var]
 
     @abstractmethod
     def step(self) -> str:
-        """Write the step as a call in a chain of calls."""
+        """Return the text of the step: a call in a chain of calls."""
 
     def spell(self) -> str:
-        """Write the plan as a user would."""
+        """Return the plan as the code that a user would write."""
         return f"{self.inputs[0].spell()}.{self.step()}"
 
     def explain(self, indent: str = "", *, counts: bool = False) -> str:
-        """List the steps, one per line, the last one first; with `counts`, answer each step and add its size."""
+        """List the steps, one per line, the last step first. With `counts`, run each step and add the size of its answer."""
         suffix = f"  ({self.size()})" if counts else ""
         line = f"{indent}{self.step() if self.inputs else self.spell()}{suffix}"
         return "\n".join([line, *(below.explain(indent + "   ", counts=counts) for below in self.inputs)])
 
     def size(self) -> str:
-        """Answer the plan, and describe the size of the answer."""
+        """Run the plan and describe the size of the answer, such as `3 events`."""
         return many(len(self.execute()), self.noun)
 
 
 @dataclass(frozen=True)
 class Leaf(Node):
-    """A node that a plan begins with."""
+    """A node without inputs, at the start of a plan."""
 
     run: OpenRun
 
@@ -119,11 +120,12 @@ class EventNode(Node):
 
     @abstractmethod
     def chosen(self) -> tuple[I64, bool]:
-        """Choose events of a whole run. The flag says that they still have to be put in the order of time: sorting few events
-        late is faster than sorting many early."""
+        """Return the chosen events of a whole run, and whether they must still be sorted by time.
+
+        Sorting few events late is faster than sorting many early."""
 
     def events(self) -> I64:
-        """Return the numbers of the events in the order of the plan, by default that of time."""
+        """Return the numbers of the events in the order of the plan, by default sorted by time."""
         engine = self.open_run().engine
         if engine is not None:
             return engine.events(self)
@@ -137,8 +139,8 @@ class EventNode(Node):
         return self.events_in_parts(engine, ())
 
     def events_in_parts(self, engine: PartsEngine, conditions: tuple[Condition, ...]) -> I64:
-        """Return the events of a run in parts for which the conditions hold, in the order of the plan."""
-        return engine.held(self.gathered().events(), conditions)
+        """Return the events of a partitioned run for which the conditions hold, in the order of the plan."""
+        return engine.filtered(self.gathered().events(), conditions)
 
     def count(self) -> int:
         """Count the events, without sorting them."""
@@ -146,7 +148,7 @@ class EventNode(Node):
         return len(self.chosen()[0] if engine is None else engine.events(self))
 
     def origin(self) -> EventNode:
-        """Return the node that the events come from, before they were filtered and sorted."""
+        """Return the node that produces the events, below all filters, sorts and limits."""
         return self
 
     def size(self) -> str:
@@ -155,7 +157,7 @@ class EventNode(Node):
 
 @dataclass(frozen=True)
 class Refinement(Step, EventNode):
-    """A node that filters, sorts or limits the events of another."""
+    """A node that filters, sorts or limits the events of another node."""
 
     source: EventNode
 
@@ -164,11 +166,11 @@ class Refinement(Step, EventNode):
 
 
 def many(count: int, noun: str) -> str:
-    """Write a count with its noun: `1 event`, `3 categories`."""
+    """Return a count with its noun: `1 event`, `3 categories`."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else plural}"
 
 
 def name_of(value: Any) -> str:
-    """Write a value in a plan's text; a function by its name."""
+    """Return the text of a value in a plan: the name of a function, or the `repr` of another value."""
     return getattr(value, "__name__", "…") if callable(value) else repr(value)

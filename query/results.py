@@ -26,16 +26,16 @@ from clew.graph.ops.timing.critical_path import Branch, CriticalPath, Segment
 from clew.graph.ops.timing.what_if import WhatIf
 from clew.graph.render.display import ROWS, aggregate_svg, html_table, path_svg, rich_table
 from clew.graph.render.table import Column, Table, table_of
-from clew.query.operators.aggregate import Aggregate
-from clew.query.operators.categories import CategoriesOf
-from clew.query.operators.compare import Compare
-from clew.query.operators.critical_path import PathOf
-from clew.query.operators.gaps import Gaps
-from clew.query.operators.group_by import GroupBy, check_measure
-from clew.query.operators.machines import Machines
-from clew.query.operators.neighbours import NeighboursOf
-from clew.query.operators.select import Select
-from clew.query.operators.slice import SliceOf
+from clew.query.operators.answers.aggregate import Aggregate
+from clew.query.operators.answers.categories import CategoriesOf
+from clew.query.operators.answers.compare import Compare
+from clew.query.operators.answers.critical_path import PathOf
+from clew.query.operators.answers.gaps import Gaps
+from clew.query.operators.answers.group_by import GroupBy, check_measure
+from clew.query.operators.answers.machines import Machines
+from clew.query.operators.answers.neighbours import NeighboursOf
+from clew.query.operators.answers.select import Select
+from clew.query.operators.events.slice import SliceOf
 from clew.query.plan import EventNode, Node
 from clew.query.to_networkx import path_to_networkx, to_networkx
 
@@ -76,7 +76,7 @@ class Query(ABC):
     def __repr__(self) -> str:
         return self.node.spell()
 
-    if not TYPE_CHECKING:  # a type checker is to know which steps there are
+    if not TYPE_CHECKING:  # a type checker must still report unknown steps
 
         def __getattr__(self, name: str) -> NoReturn:
             if name in self._INSTEAD:
@@ -92,8 +92,11 @@ class Query(ABC):
         return self.node.execute()
 
 
-NO_PATH = 'a critical path goes one way and to the end: write .slice("backward") or .slice("forward"), without until=…'
-NEEDS_SLICE = "a critical path is of a slice: write run.events.where(…).slice().critical_path()"
+NO_PATH = (
+    'a critical path needs a slice in one direction and to the end: write .slice("backward") or .slice("forward"), '
+    "without until=…"
+)
+NEEDS_SLICE = "a critical path needs a slice: write run.events.where(…).slice().critical_path()"
 
 
 NODE_FIELDS = (
@@ -108,10 +111,12 @@ ROW_FIELDS = (
 
 @dataclass(frozen=True, repr=False)
 class AggregateQuery(Query):
+    """A query for an aggregate graph."""
+
     node: Aggregate
     _INSTEAD: ClassVar[Mapping[str, str]] = {
-        "slice": "a graph is cut before it is condensed: write .slice(…).aggregate(LEVEL)",
-        "where": "events are chosen before they are condensed: write run.events.where(…).slice().aggregate(LEVEL)",
+        "slice": "slice before you aggregate: write .slice(…).aggregate(LEVEL)",
+        "where": "choose the events before you aggregate: write run.events.where(…).slice().aggregate(LEVEL)",
         "select": "an aggregate has nodes, not rows: iterate over .nodes, or write .slice().select(FIELD)",
     }
 
@@ -129,7 +134,7 @@ class AggregateQuery(Query):
             )
         if after.node.level != self.node.level:
             raise QueryError(
-                f"only aggregates of one level can be compared, these are {self.node.level!r} and {after.node.level!r}"
+                f"only aggregates of one level can be compared; these have {self.node.level!r} and {after.node.level!r}"
             )
         return DiffQuery(Compare(self.node, after.node))
 
@@ -177,6 +182,8 @@ class AggregateQuery(Query):
 
 @dataclass(frozen=True, repr=False)
 class PathQuery(Query):
+    """A query for a critical path."""
+
     node: PathOf
 
     @cached_property
@@ -239,6 +246,8 @@ def path_of(cut: SliceOf, level: str | LabelFunction) -> PathQuery:
 
 @dataclass(frozen=True, repr=False)
 class DiffQuery(Query):
+    """A query for the differences between two aggregates."""
+
     node: Compare
 
     @cached_property
@@ -272,8 +281,11 @@ class DiffQuery(Query):
         return self.table.to_pandas()
 
 
+@dataclass(frozen=True, repr=False)
 class TableQuery(Query):
-    """The base class of queries whose answer is a table."""
+    """A query whose answer is a table. An operator with steps or hints of its own has a subclass."""
+
+    node: Node
 
     @property
     def table(self) -> Table:
@@ -319,7 +331,7 @@ class Neighbours(TableQuery):
 
     node: NeighboursOf
     _INSTEAD: ClassVar[Mapping[str, str]] = {
-        name: f"neighbours are rows: write .{name}(…) before .neighbours(), or go on with "
+        name: f"neighbours are rows: write .{name}(…) before .neighbours(), or continue with "
         "run.slice(*(row.neighbour for row in …))"
         for name in ("where", "order_by", "limit", "slice", "select", "group_by")
     }
@@ -477,7 +489,7 @@ class Grouping:
         """Return a row per group. A measure is "count", or ("sum", FIELD), with min, max, mean or distinct in place of sum, or
         ("quantile", FIELD, 0.95). Raises `QueryError` for an invalid measure."""
         if not measures:
-            raise QueryError('say what of each group: write .group_by(FIELD).agg(count="count")')
+            raise QueryError('name a measure of each group: write .group_by(FIELD).agg(count="count")')
         twice = set(self.by) & set(measures)
         if twice:
             raise QueryError(f"{min(twice)!r} is a field of these groups: give the measure another name")

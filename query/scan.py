@@ -1,7 +1,8 @@
-"""Finds the events of a whole graph that conditions choose, without asking every event about every condition.
+"""Filter all events of a graph by conditions, without testing every event for every condition.
 
-What is said of strands and of times leaves ranges of rows, as a strand's events follow each other; what is said of calls' times
-is asked of calls; the rest is asked block by block. Invariant: the events are those that `fields.holding` gives of all.
+Conditions on strands and times select ranges of rows, because the events of a strand are consecutive. Conditions on durations
+are tested on the columns of calls. Most other conditions are tested block by block. Invariant: the result, filtered by the
+returned conditions, equals the result of `fields.filter_rows` for all events.
 """
 
 from __future__ import annotations
@@ -13,24 +14,24 @@ import numpy.typing as npt
 
 from clew.graph.model.array_utils import expand
 from clew.graph.model.graph import I64, ExecutionGraph
-from clew.query.fields import FIELDS, OF_TEXT, passing
+from clew.query.fields import FIELDS, OF_TEXT, comparison_mask
 from clew.query.plan import Condition
 from clew.records.format.event import Kind
 
 Mask = npt.NDArray[np.bool_]
 Test = Callable[[slice | I64], Mask]
-"""Which of some rows are chosen."""
+"""A test that returns, per row, whether the row passes."""
 
 BLOCK = 1 << 16
 MANY = 1 << 12
-"""So many ranges of rows are sooner gone through all at once than one by one."""
+"""The largest number of row ranges that are scanned one by one; for more ranges, testing all rows at once is faster."""
 OF_STRANDS = ("process", "strand", "thread")
 OF_CALLS = ("total_ns", "self_ns", "waiting_ns")
 RANGES = ("eq", "lt", "le", "gt", "ge")
 
 
 def choose(graph: ExecutionGraph, conditions: Sequence[Condition]) -> tuple[I64, list[Condition]]:
-    """Events, ascending, for which some of the conditions hold, and the conditions that they have yet to be asked about."""
+    """Return events, ascending, for which some of the conditions hold, and the remaining conditions, which are untested."""
     measures = [condition for condition in conditions if condition[0] in OF_CALLS]
     if measures:
         return _by_calls(graph, measures), [condition for condition in conditions if condition not in measures]
@@ -53,40 +54,43 @@ def choose(graph: ExecutionGraph, conditions: Sequence[Condition]) -> tuple[I64,
 
 def _by_calls(graph: ExecutionGraph, measures: Sequence[Condition]) -> I64:
     chosen = np.ones(len(graph.calls.enter), bool)
-    for name, comparison, wanted in measures:
-        chosen &= passing(getattr(graph.calls, name), comparison, wanted)
+    for name, comparison, operand in measures:
+        chosen &= comparison_mask(getattr(graph.calls, name), comparison, operand)
     return graph.calls.enter[chosen]
 
 
 def _narrowed(graph: ExecutionGraph, conditions: Sequence[Condition]) -> tuple[I64, I64, list[Condition]]:
-    """Ranges of rows, ascending, outside of which conditions of strands and times do not hold, and the other conditions."""
+    """Return the rows that satisfy the conditions on strands and times, and the other conditions.
+
+    The rows are ascending ranges, as their first rows and their ends.
+    """
     low = np.array([strand.start for strand in graph.strands], np.int64)
     high = np.array([strand.stop for strand in graph.strands], np.int64)
     rest = []
-    for name, comparison, wanted in conditions:
+    for name, comparison, operand in conditions:
         if name in OF_STRANDS:
-            low, high = (np.where(_holds(graph, name, comparison, wanted), side, high) for side in (low, high))
+            low, high = (np.where(_holds(graph, name, comparison, operand), side, high) for side in (low, high))
         elif name == "ts" and comparison in RANGES:
             if comparison in ("eq", "ge", "gt"):
-                low = _first(graph.ts, low, high, wanted, beyond=comparison == "gt")
+                low = _first(graph.ts, low, high, operand, beyond=comparison == "gt")
             if comparison in ("eq", "le", "lt"):
-                high = _first(graph.ts, low, high, wanted, beyond=comparison != "lt")
+                high = _first(graph.ts, low, high, operand, beyond=comparison != "lt")
         else:
-            rest.append((name, comparison, wanted))
+            rest.append((name, comparison, operand))
     some = low < high
     low, high = low[some], high[some]
-    # Neighbours are one range.
+    # Merge adjacent ranges.
     begins = np.ones(len(low), bool)
     begins[1:] = low[1:] != high[:-1]
     return low[begins], high[np.append(begins[1:], True)[: len(high)]], rest
 
 
-def _first(ts: I64, low: I64, high: I64, wanted: float, *, beyond: bool) -> I64:
-    """In each range its first row of at least that time, or (`beyond`) of a later one; its end where there is none."""
+def _first(ts: I64, low: I64, high: I64, operand: float, *, beyond: bool) -> I64:
+    """Return, per range, its first row at or after a time, or strictly after it with `beyond`; its end without such a row."""
     low, high = low.copy(), high.copy()
     while (open_ := np.flatnonzero(low < high)).size:
         middle = (low[open_] + high[open_]) // 2
-        there = ts[middle] > wanted if beyond else ts[middle] >= wanted
+        there = ts[middle] > operand if beyond else ts[middle] >= operand
         high[open_[there]] = middle[there]
         low[open_[~there]] = middle[~there] + 1
     return low
@@ -109,30 +113,30 @@ def _passing(rows: slice, tests: Sequence[Test]) -> I64:
     return chosen
 
 
-def _holds(graph: ExecutionGraph, name: str, comparison: str, wanted: object) -> Mask:
-    """Of a field that strands, places or names have: for which of them the condition holds."""
+def _holds(graph: ExecutionGraph, name: str, comparison: str, operand: object) -> Mask:
+    """Return for which values of a field the condition holds. The field belongs to strands, sites, kinds or names."""
     values, _ = FIELDS[name].codes(graph, np.zeros(0, np.int64))
-    return passing(values, comparison, wanted)
+    return comparison_mask(values, comparison, operand)
 
 
-def _test(graph: ExecutionGraph, name: str, comparison: str, wanted: object) -> Test | None:
-    """Of events block by block; None for what is asked of the few that are left."""
+def _test(graph: ExecutionGraph, name: str, comparison: str, operand: object) -> Test | None:
+    """Return a test of rows in blocks; None if the condition is to be tested only on the events that are left."""
     if name == "kind":
-        kinds = np.flatnonzero(holds := _holds(graph, name, comparison, wanted))
+        kinds = np.flatnonzero(holds := _holds(graph, name, comparison, operand))
         return (lambda rows: graph.kind[rows] == kinds[0]) if len(kinds) == 1 else lambda rows: holds[graph.kind[rows]]
     if name == "channel":
-        of_name = _holds(graph, name, comparison, wanted)
+        of_name = _holds(graph, name, comparison, operand)
         of_ext = of_name[np.append(graph.extensions.channel, np.uint32(0))]
         return lambda rows: of_ext[graph.ext[rows]]
     if name in ("function", "module", "component", "file", "line"):
-        of_site = _holds(graph, name, comparison, wanted)
+        of_site = _holds(graph, name, comparison, operand)
         by_place = name in ("file", "line")
         return lambda rows: of_site[_sites(graph, rows, by_place=by_place)]
     return None
 
 
 def _sites(graph: ExecutionGraph, rows: slice | I64, *, by_place: bool) -> npt.NDArray[np.uint32]:
-    """The place of the function around an event; by place that of the event itself, where it has one."""
+    """Return the site of the enclosing function per event; with `by_place`, the event's own site if it has one."""
     own, call = graph.site[rows], graph.call[rows]
     outside = (call < 0) | (own != 0) if by_place else call < 0
     site: npt.NDArray[np.uint32] = graph.site[call]

@@ -1,6 +1,7 @@
-"""SQL over a run: its tables as views of an in-memory DuckDB that can read nothing else and change nothing.
+"""Query a run in SQL: an in-memory DuckDB has its tables as views.
 
-Invariant: a statement sees the run's tables, the results that are handed in by name, and no file beyond the store's.
+Invariant: a statement reads only the tables of the run and the results passed by name. It cannot read other files or change
+the run.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ VIEWS: Mapping[str, str] = {
     "gaps": "",
     "machines": "",
 }
-"""The tables that a statement sees, and what they are made of: see docs/store.md. Calls, gaps and machines are made when a
-statement names them."""
+"""The tables that a statement sees, by name, with the SQL of their views (see docs/store.md). The tables without SQL are
+computed when a statement names them."""
 _TEXT = (
     "case when len(t.pieces) = 1 then t.pieces[1] else array_to_string("
     "list_transform(t.pieces, lambda piece, i: piece || coalesce(p.parameters[i], '')), '') end"
 )
-_HINT = "DuckDB is not installed; `pip install duckdb` to ask a run in SQL"
+_HINT = "DuckDB is not installed; `pip install duckdb` to query a run in SQL"
 
 
 class SqlError(QueryError):
@@ -102,7 +103,7 @@ class SqlRows:
 
 
 def ask(graph: ExecutionGraph, statement: str, parameters: Any, given: Mapping[str, Any]) -> SqlRows:
-    """Return the answer of one read-only statement. Raises `SqlError`."""
+    """Run one read-only statement and return its result. Raises `SqlError`."""
     database: Database | None = graph.answers.get("sql")
     if database is None:
         database = graph.answers["sql"] = Database(graph)
@@ -110,7 +111,7 @@ def ask(graph: ExecutionGraph, statement: str, parameters: Any, given: Mapping[s
 
 
 class Database:
-    """The tables of a run, open for statements. Raises `SqlError` where DuckDB is missing."""
+    """A DuckDB connection with the tables of a run. Raises `SqlError` if DuckDB is not installed."""
 
     def __init__(self, graph: ExecutionGraph) -> None:
         try:
@@ -119,12 +120,12 @@ class Database:
             raise SqlError(_HINT) from None
         self._graph = graph
         if isinstance(graph, StoredGraph):
-            # Statements read the files themselves: they are to be whole.
+            # DuckDB reads the files directly, so verify their checksums first.
             for name in graph.tables.names:
                 graph.tables.get(name, lambda table: table.verify())
             folder = graph.tables.folder
         else:
-            # A run that is still recorded has no store.
+            # A live run has no store.
             folder = Path(tempfile.mkdtemp(prefix="clew-sql-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             write_tables(folder, graph)
@@ -149,7 +150,7 @@ class Database:
                 run(f"create view {name} as {made_of.format(**files, **parts)}")
 
     def ask(self, statement: str, parameters: Any, given: Mapping[str, Any]) -> SqlRows:
-        """Return the answer of one read-only statement. Raises `SqlError`."""
+        """Run one read-only statement and return its result. Raises `SqlError`."""
         import duckdb
 
         self._check(statement)
@@ -178,9 +179,9 @@ class Database:
         except duckdb.Error as error:
             raise SqlError(_sentence(error)) from None
         if len(parsed) != 1:
-            raise SqlError(f"one statement at a time; these are {len(parsed)}")
+            raise SqlError(f"expected one statement, got {len(parsed)}")
         if parsed[0].type not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
-            raise SqlError(f"a run is only read: write SELECT …, not {parsed[0].type.name}")
+            raise SqlError(f"a run is read-only: write SELECT …, not {parsed[0].type.name}")
 
 
 def _quoted(text: str) -> str:
@@ -200,7 +201,7 @@ def _arrow(name: str, value: Any) -> Any:
         return value
     if hasattr(value, "to_arrow"):
         return value.to_arrow()
-    raise SqlError(f"{name} is {type(value).__name__}; hand in a query of events, rows, or an Arrow table")
+    raise SqlError(f"{name} is {type(value).__name__}; pass a query for events, rows, or an Arrow table")
 
 
 def _calls(graph: ExecutionGraph) -> Any:
@@ -217,14 +218,14 @@ _MADE: Mapping[str, Callable[[ExecutionGraph], Any]] = {
 
 
 def _sentence(error: Exception) -> str:
-    """Return the message of DuckDB without its excerpt of the statement."""
+    """Return a DuckDB message as one sentence, without its excerpt of the statement; list the tables if one is unknown."""
     text = str(error)
     lines = [line.strip() for line in text.split("\n\n", maxsplit=1)[0].splitlines() if line.strip()]
-    said = " ".join(lines).split(" LINE 1:")[0]
+    message = " ".join(lines).split(" LINE 1:")[0]
     near = re.search(r"Candidate (?:bindings|tables)[^:]*: ([^\n]+)", text)
-    hint = f"; did you mean {near[1].strip()}?" if near and near[1] not in said else ""
-    if "does not exist" not in said or "Table" not in said:
-        return f"{said}{hint}"
-    what, _, guess = said.partition(" Did you mean ")
-    # DuckDB guesses tables of its own, too.
-    return f"{said if guess.strip('?').strip(chr(34)) in VIEWS else what}; tables: {', '.join(VIEWS)}"
+    hint = f"; did you mean {near[1].strip()}?" if near and near[1] not in message else ""
+    if "does not exist" not in message or "Table" not in message:
+        return f"{message}{hint}"
+    what, _, guess = message.partition(" Did you mean ")
+    # DuckDB may suggest its internal tables, too.
+    return f"{message if guess.strip('?').strip(chr(34)) in VIEWS else what}; tables: {', '.join(VIEWS)}"

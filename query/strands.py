@@ -14,7 +14,7 @@ from clew.graph.errors import QueryError
 from clew.graph.model.levels import LabelFunction
 from clew.graph.model.open_run import OpenRun
 from clew.graph.render.table import Table, table_of
-from clew.query.operators.strands import Strands, strand_name
+from clew.query.operators.answers.strands import Strands, strand_name
 from clew.query.results import Query
 
 if TYPE_CHECKING:

@@ -4,8 +4,10 @@ from clew.records.fast_namedtuple import NamedTuple
 
 
 class ClewError(Exception):
-    """A mistake that the user can fix: `str()` gives the problem, the place and the remedy. Commands print it without a
-    traceback."""
+    """A mistake that the user can fix: `str()` gives the problem, the place and the remedy.
+
+    Commands print it without a traceback.
+    """
 
     exit_code = 2
 

@@ -1,6 +1,6 @@
-"""Lists clew's C extensions and says what to install where one of them is missing.
+"""List clew's C extensions, and describe the installation of a missing one.
 
-Invariant: `missing` never raises; in an installation without the analysis it asks only for the recorder's extensions.
+Invariant: `missing` never raises. In an installation without the analysis, it requires only the recorder's extensions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import importlib.util
 import sys
 
 WITHOUT_GIL = "t" in getattr(sys, "abiflags", "")
-"""Is the interpreter built to run without the GIL? The recorder relies on the GIL, and is not built there."""
+"""Whether the interpreter is built to run without the GIL. The recorder relies on the GIL, so it is not built there."""
 
 RECORDING = (
     "clew.records.compress._codec",
@@ -26,7 +26,7 @@ ANALYSIS = (
 
 
 def missing(modules: tuple[str, ...] = RECORDING + ANALYSIS) -> str:
-    """Return one line on the first extension that cannot be loaded, and what to install; "" when all can."""
+    """Return one line with the first extension that cannot be loaded and the remedy; "" if all can be loaded."""
     for module in modules:
         try:
             importlib.import_module(module)

@@ -122,7 +122,7 @@ def size(folder: Path) -> Iterator[Row]:
             peer_calls = worker.ask("calls")
         each = round(stored / calls, 2)
         yield (
-            f"bytes on disk for a call, once packed, {what}",
+            f"bytes on disk for a call, compressed, {what}",
             "B",
             each,
             "VizTracer",
@@ -132,8 +132,7 @@ def size(folder: Path) -> Iterator[Row]:
 
 
 def packing(folder: Path) -> Iterator[Row]:
-    """What a program that does nothing else records, whether that can be packed beside it, and what reads it afterwards, in CPU
-    time."""
+    """Measure the data rate of a program that only makes calls, and the rates of compressing and reading it, in CPU time."""
     for name in ("fib", "asyncio", "jinja2"):
         with recording(folder, collected=False) as (run, environment), Worker(name, "clew", environment) as worker:
             recording_s = sum(worker.ask("slice") for _ in range(4 * SLICES)) / 1e9
@@ -141,13 +140,13 @@ def packing(folder: Path) -> Iterator[Row]:
         raw_mb = trace.stat().st_size / 1e6
         started = time.process_time()
         collect_now(run)
-        packing_s = time.process_time() - started
+        compressing_s = time.process_time() - started
         started = time.process_time()
         threads = read_process(trace).threads.values()
         extents = [part for thread in threads for part in thread.extents]
         reading_s = time.process_time() - started
         yield f"recorded by {name} at full speed", "MB/s", round(raw_mb / recording_s), "VizTracer", None, None
-        yield f"packing, {name}", "MB/s", round(raw_mb / packing_s), "VizTracer", None, None
+        yield f"compressing, {name}", "MB/s", round(raw_mb / compressing_s), "VizTracer", None, None
         millions = len(decode(extents)) / 1e6
         yield (
             f"reading, {name}",

@@ -64,7 +64,7 @@ def clock() -> Iterator[Finding]:
 
 
 def disk(workspace: Path) -> Iterator[Finding]:
-    """Check that the workspace can hold a trace file: its room, and a shared memory map of one chunk."""
+    """Check that the workspace can hold a trace file: its free space, and a shared memory map of one chunk."""
     free = shutil.disk_usage(workspace).free
     value = f"{free / 1e9:.1f} GB free in {shortened(str(workspace))}"
     if free < QUOTA:

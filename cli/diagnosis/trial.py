@@ -33,19 +33,19 @@ def trial() -> Iterator[Finding]:
     with tempfile.TemporaryDirectory(prefix="clew-doctor-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
-        code, said = _clew(folder, "run", "--json", "--workspace", name, "--", sys.executable, "program.py")
-        counted = _document(said)
+        code, output = _clew(folder, "run", "--json", "--workspace", name, "--", sys.executable, "program.py")
+        counted = _document(output)
         if code or not counted.get("events"):
             yield Finding(
-                "recording", _why(said, counted), "problem", "recording does not work here: see the lines above"
+                "recording", _why(output, counted), "problem", "recording does not work here: see the lines above"
             )
             return
         yield Finding("recording", f"works: {counted['events']} events of {counted['processes']} process")
         yield Finding("event clock", _recorded_clock(Path(counted["folder"])))
-        code, said = _clew(folder, "why", "--workspace", name, "clew doctor")
+        code, output = _clew(folder, "why", "--workspace", name, "clew doctor")
         if code:
             yield Finding(
-                "answering", _last_line(said), "note", "recorded runs cannot be read here; see the libraries above"
+                "answering", _last_line(output), "note", "recorded runs cannot be read here; see the libraries above"
             )
         else:
             yield Finding("answering", "works: `clew why` explains a log line of the recorded program")
@@ -65,21 +65,21 @@ def _clew(folder: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def _document(said: str) -> dict[str, Any]:
+def _document(output: str) -> dict[str, Any]:
     """Return the last line as JSON, or an empty document."""
     try:
-        found = json.loads(_last_line(said))
+        found = json.loads(_last_line(output))
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _why(said: str, counted: dict[str, Any]) -> str:
-    return "; ".join(counted["notes"]) if counted.get("notes") else _last_line(said)
+def _why(output: str, counted: dict[str, Any]) -> str:
+    return "; ".join(counted["notes"]) if counted.get("notes") else _last_line(output)
 
 
-def _last_line(said: str) -> str:
-    lines = [line for line in said.splitlines() if line.strip()]
+def _last_line(output: str) -> str:
+    lines = [line for line in output.splitlines() if line.strip()]
     return lines[-1] if lines else "the command printed nothing"
 
 

@@ -19,8 +19,8 @@ DELAY_SECONDS = 1.0
 def wait_until_packed(attendant: Attendant, *, quiet: bool) -> bool:
     """Return False when the user interrupted the waiting."""
     try:
-        with _bar(shown=not quiet and sys.stderr is not None and sys.stderr.isatty()) as told:
-            attendant.finish(told)
+        with _bar(shown=not quiet and sys.stderr is not None and sys.stderr.isatty()) as report:
+            attendant.finish(report)
     except KeyboardInterrupt:
         return False
     return True
@@ -38,11 +38,11 @@ def _bar(*, shown: bool) -> Iterator[Callable[[int, int], None]]:
     with contextlib.ExitStack() as stack:
         bars: list[Progress] = []
 
-        def told(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             if not bars and time.monotonic() - started > DELAY_SECONDS:
                 bars.append(stack.enter_context(Progress(console=Console(stderr=True), transient=True)))
                 bars[0].add_task("clew: compressing", total=total)
             for bar in bars:
                 bar.update(bar.task_ids[0], completed=done, total=total)
 
-        yield told
+        yield report

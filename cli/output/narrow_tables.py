@@ -24,7 +24,7 @@ def is_too_narrow(width: int, what: Table) -> bool:
     needed = 0
     for column in what.columns:
         natural = max(_length(cell) for cell in (column.header, *column.cells))
-        needed += natural if _is_figure(column) else min(natural, LEAST)
+        needed += natural if _is_number(column) else min(natural, LEAST)
     return needed + GAP * (len(what.columns) - 1) > width
 
 
@@ -37,29 +37,29 @@ def stacked(width: int, what: Table) -> Group:
     cells = [list(column.cells) for column in what.columns]
     for row in zip(*cells, strict=True):
         pairs = list(zip(what.columns, row, strict=True))
-        texts = [cell for column, cell in pairs if not _is_figure(column) and _length(cell)]
-        figures = [(str(column.header), str(cell)) for column, cell in pairs if _is_figure(column)]
+        texts = [cell for column, cell in pairs if not _is_number(column) and _length(cell)]
+        numbers = [(str(column.header), str(cell)) for column, cell in pairs if _is_number(column)]
         if texts:
             lines.append(Text(" " * GAP).join(cell if isinstance(cell, Text) else Text(str(cell)) for cell in texts))
-        if any(value for _, value in figures):
-            named = [f"{name} {value or NOTHING}".strip() for name, value in figures]
+        if any(value for _, value in numbers):
+            named = [f"{name} {value or NOTHING}".strip() for name, value in numbers]
             lines.extend(Text(" " * INDENT + line) for line in _filled(named, width - INDENT))
     return Group(*lines)
 
 
-def _filled(figures: Sequence[str], width: int) -> list[str]:
+def _filled(numbers: Sequence[str], width: int) -> list[str]:
     """Return lines of at most `width` characters; a number and its name are never separated."""
     lines: list[str] = []
-    for figure in figures:
-        longer = f"{lines[-1]} · {figure}" if lines else ""
+    for number in numbers:
+        longer = f"{lines[-1]} · {number}" if lines else ""
         if lines and _length(longer) <= width:
             lines[-1] = longer
         else:
-            lines.append(figure)
+            lines.append(number)
     return lines
 
 
-def _is_figure(column: Column) -> bool:
+def _is_number(column: Column) -> bool:
     return column.justify == "right"
 
 

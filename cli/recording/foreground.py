@@ -76,14 +76,14 @@ class _Witness:
         self._pid = 0
         try:
             asked, self._ask = os.pipe()
-            self._told, tell = os.pipe()
+            self._replies, reply = os.pipe()
             self._pid = os.fork()
         except OSError:  # without a witness, signals of others count as sent to us alone
             return
         if self._pid == 0:
-            _stand_by(asked, tell)
+            _run_witness(asked, reply)
         os.close(asked)
-        os.close(tell)
+        os.close(reply)
 
     def got(self, number: int) -> bool:
         """Return whether this signal was sent to the group since the last call."""
@@ -91,34 +91,34 @@ class _Witness:
             return False
         try:
             os.write(self._ask, bytes([number]))
-            return os.read(self._told, 1) == b"\1"
+            return os.read(self._replies, 1) == b"\1"
         except OSError:  # the witness was killed
             return False
 
     def leave(self) -> None:
         if self._pid:
             os.close(self._ask)
-            os.close(self._told)
+            os.close(self._replies)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self._pid, 0)
 
 
-def _stand_by(asked: int, tell: int) -> None:
+def _run_witness(asked: int, reply: int) -> None:
     """Run the witness. It holds no file but the two pipes, so that no reader waits for its output."""
     import fcntl  # available on every system with fork
 
     try:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         # Use descriptors above the standard ones, in case those were closed.
-        asked, tell = (fcntl.fcntl(file, fcntl.F_DUPFD, 3) for file in (asked, tell))
+        asked, reply = (fcntl.fcntl(file, fcntl.F_DUPFD, 3) for file in (asked, reply))
         null = os.open(os.devnull, os.O_RDWR)
         for file in range(3):
             os.dup2(null, file)
-        low, high = sorted((asked, tell))
+        low, high = sorted((asked, reply))
         for first, end in ((3, low), (low + 1, high), (high + 1, os.sysconf("SC_OPEN_MAX"))):
             os.closerange(first, end)
         while number := os.read(asked, 1):
-            os.write(tell, b"\1" if signal.sigtimedwait([number[0]], LATE_SECONDS) else b"\0")
+            os.write(reply, b"\1" if signal.sigtimedwait([number[0]], LATE_SECONDS) else b"\0")
     finally:
         os._exit(0)
 

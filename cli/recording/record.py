@@ -44,7 +44,7 @@ def record(options: Options) -> int:
     command, folder, spec, quiet, as_json = (
         options.command, options.workspace, options.spec, options.quiet, options.as_json
     )  # fmt: skip
-    told_later = (lambda _text: None) if quiet or as_json else say
+    report_later = (lambda _text: None) if quiet or as_json else say
     plan = chosen_plan(
         "clew run", spec, folder,
         budget=options.budget, quota=options.quota, sample=options.sample, keep=options.keep, settings=options.settings,
@@ -53,7 +53,7 @@ def record(options: Options) -> int:
         return 2
     program = _program(command)
     if options.off:
-        told_later(f"{shlex.join(command)} is ready for `clew attach`; recording has not started")
+        report_later(f"{shlex.join(command)} is ready for `clew attach`; recording has not started")
         try:
             return launch([program, *command[1:]], environment(None))
         except OSError as error:
@@ -64,9 +64,9 @@ def record(options: Options) -> int:
         spec=str(spec.resolve()) if spec else "", plan=dump(plan),
     )  # fmt: skip
     made = os.stat(run_folder)
-    told_later(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
+    report_later(f"recording {shlex.join(command)} ({plan.spec if spec is None else spec}; {_limits(plan)})")
     if options.sample is not None and samples_nothing(plan):
-        told_later(SAMPLES_NOTHING)
+        report_later(SAMPLES_NOTHING)
     attendant = Attendant(run_folder, at_once=plan.keep == "newest")
     at_the_end = ["clew.records.collector.main", "clew.records.run.finish"] + ["clew.cli.recording.summary"] * (
         not quiet or as_json
@@ -76,7 +76,7 @@ def record(options: Options) -> int:
         # Load modules while the program starts, when this costs the user no time.
         while at_the_end:
             importlib.import_module(at_the_end.pop())
-        return attendant.look()
+        return attendant.check()
 
     try:
         code = launch([program, *command[1:]], environment(run_folder), look)
@@ -158,7 +158,8 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, lost: str, *, quiet: b
     if quiet and not as_json and not missing:
         return
     try:
-        from clew.cli.recording.summary import as_document, summary, told  # after the program has run, not before
+        # Imported after the program has run, not before.
+        from clew.cli.recording.summary import as_document, report_lines, summary
 
         if missing and not as_json:
             say(missing)
@@ -171,7 +172,7 @@ def _conclude(run_folder: Path, info: RunInfo, code: int, lost: str, *, quiet: b
                 document["notes"] = [missing]
             write(json.dumps(document, ensure_ascii=False) + "\n")
         else:
-            for line in told(counted, info):
+            for line in report_lines(counted, info):
                 say(line)
     except Exception as error:
         say(f"run {info.id} is recorded, but cannot be summarized ({type(error).__name__}: {error})")

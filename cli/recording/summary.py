@@ -76,7 +76,7 @@ def as_document(found: Summary) -> dict[str, Any]:
     return found._asdict()
 
 
-def told(found: Summary, info: RunInfo) -> list[str]:
+def report_lines(found: Summary, info: RunInfo) -> list[str]:
     """Return lines about the recorded content, missing events, and the next commands."""
     events = units.count(found.events, "event")
     parts = [

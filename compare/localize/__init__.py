@@ -1,1 +1,1 @@
-"""Suspects: services and functions, ranked by evidence."""
+"""Localization: services and functions ranked as suspects by evidence."""

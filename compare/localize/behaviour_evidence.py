@@ -1,12 +1,14 @@
-"""Which places do something else than they did: calls that are new or missing, errors, and words in logs, per visit.
+"""Find places that behave differently: new or missing calls, errors, and words in logs, per visit.
 
-A feature (a call made, a call that failed, a word logged, an error logged) is there in a share of a place's visits of one
-sort, request by request. How surprising a visit is, is its most surprising feature, there or missing: log2 of its share now
-over its share before, less one bit, as another mix of requests doubles shares, too. Words, not whole messages: a message with
-other values in it is new, but its words are known; and what a service or its neighbours said in other visits is less of a
-surprise. Errors (logged, raised, or calls named after one) count by those visits that have them, not by the mean of all; and
-what visits with errors did in the reference is no example to follow. Invariant: one cause is blamed once. What an earlier
-surprise explains, of a visit that ended before in the same request, is blamed on its place instead (`causes.py`).
+A feature (a call made, a failed call, a word logged, an error logged) occurs in a share of a place's visits of one type. The
+surprise of a visit is that of its most surprising feature, present or absent: log2 of the share now over the share before,
+less one bit, because a different mix of requests also doubles shares. Logs are compared by word, because a message with other
+values is new although its words are not. A word that other visits of the service, or other services, also logged is less
+surprising. Errors (logged, raised, or calls named after one) count by the visits that have them, not by the mean over all
+visits. Reference visits with errors do not count as usual behaviour.
+
+Invariant: each cause is blamed once. A surprise that an earlier surprise explains (a visit of the same request that ended
+before) is blamed on the earlier place (`explained_away.py`).
 """
 
 from __future__ import annotations
@@ -31,27 +33,28 @@ KIND_OF: dict[Feature, Kind] = {
     "call": "call", "word": "log", "level": "error", "failure": "error", "trouble": "error",
 }  # fmt: skip
 ERRORS = tuple(number for number, feature in enumerate(FEATURES) if KIND_OF[feature] == "error")
-OWN_WORD = 2.0
-"""How much more an error counts than other surprises: the program itself says that something is wrong."""
-MIX = 1.0
-"""Bits that another mix of requests may make."""
-DOUBT = 1.0
-"""Bits that the best of many features has by chance."""
+ERROR_WEIGHT = 2.0
+"""The weight of errors relative to other surprises: the program itself reports a fault."""
+MIX_BITS = 1.0
+"""The bits that a different mix of requests may cause."""
+CHANCE_BITS = 1.0
+"""The bits that the best of many features reaches by chance."""
 PRIOR = 2.0
-"""Requests that what is known of other visits counts for."""
+"""The weight of the knowledge about other visits, in requests."""
 PRIOR_ERRORS = 1.0
-"""Requests that the rarity of errors counts for: where little is known of visits of a sort, they are expected to be without."""
+"""The weight of the rarity of errors, in requests: visits of an unknown type are expected to have no errors."""
 ALWAYS_OR_NEVER = 0.25
-"""Requests that it counts for where it is asked whether a share is new: visits of a sort have errors always or never, so that
-errors in all of those that nothing is known of prove little."""
+"""The same weight for the test whether a share is new. It is small because a visit type often has errors always or never,
+so errors in all visits of an unknown type prove little."""
 ELSEWHERE = 0.5
-"""How far a share in all requests speaks for a visit's."""
+"""The weight of a feature's share in all requests as an estimate of its share in the visits of a place."""
 LEAST = 0.05
-"""Bits below which a feature is none."""
+"""The minimum bits of a feature; below this value it is ignored."""
 _WORD = re.compile(
     r"(?<![\w\0])(?<!\0-)(?<![=:])(?<![=:][\s\"'\[({<])(?<![=:]\s[\"'\[({<])[^\W\d_]{2,}(?![\w\0])(?!-\0)"
 )
-"""A run of letters, not beside a parameter, also where a hyphen joins them, and not the value behind a `key=` or `key: `."""
+"""A sequence of letters that is not next to a parameter, not joined to one by a hyphen, and not the value after `key=` or
+`key: `."""
 _TROUBLE = re.compile(r"error|exception|fail(?!over)", re.IGNORECASE)
 _DATES = frozenset((
     "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun",
@@ -61,14 +64,16 @@ _DATES = frozenset((
 
 @dataclass(frozen=True)
 class Behaviour:
+    """The evidence of changed behaviour."""
+
     bits: F64
-    """Per place, as far as nothing explains it: the mean surprise of the requests that visit it (of the type that
-    surprises most), and what errors add."""
+    """The bits of each place that other places do not explain: the mean surprise of the requests that visit it (of the
+    most surprising request type), plus the surprise of errors."""
     evidence: dict[int, list[Evidence]]
 
 
 class _Words:
-    """The words of templates, numbered."""
+    """The numbered words of templates."""
 
     def __init__(self, templates: tuple[str, ...]) -> None:
         known: dict[str, int] = {}
@@ -80,17 +85,17 @@ class _Words:
 
 
 def words_of(template: str) -> Iterator[str]:
-    """Those that the program says, as far as one can tell, not the data: values behind their names, and dates, are left out."""
+    """Yield the words of a template that are probably fixed text, without dates and without values after their names."""
     return (word for word in _WORD.findall(template) if word not in _DATES)
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
-    """Of one side: which visit has which feature, once each."""
+class _Occurrences:
+    """The features that the visits of one side have; each pair of visit and feature occurs once."""
 
     side: Side
-    sort: I64
-    """Per visit: its first call and who called it."""
+    visit_type: I64
+    """The type of each visit: its first call and the caller of that call, as a number."""
     visit: I64
     feature: I64
 
@@ -104,16 +109,18 @@ class _Seen:
 
     @cached_property
     def weight(self) -> F64:
-        """Per visit: those of one sort in one request count as one together."""
-        _, of, many = np.unique(
-            self.request * (self.sort.max(initial=0) + 1) + self.sort, return_inverse=True, return_counts=True
+        """Return the weight of each visit; the visits of one type in one request have a total weight of 1."""
+        _, of, counts = np.unique(
+            self.request * (self.visit_type.max(initial=0) + 1) + self.visit_type,
+            return_inverse=True,
+            return_counts=True,
         )
-        return np.asarray(1.0 / many[of])
+        return np.asarray(1.0 / counts[of])
 
     @cached_property
-    def fine(self) -> Mask:
-        """Per visit: is it without errors, and all visits that it led to?"""
-        bad = np.zeros(len(self.sort), bool)
+    def error_free(self) -> Mask:
+        """Return whether each visit, and all visits that it led to, are without errors."""
+        bad = np.zeros(len(self.visit_type), bool)
         bad[self.visit[np.isin(self.feature % len(FEATURES), ERRORS)]] = True
         outer = self.side.parent[self.side.entries]
         above = np.where(outer >= 0, self.side.visit[outer], -1)
@@ -127,70 +134,77 @@ class _Seen:
 
 
 class _Shares(NamedTuple):
-    """Columns of pairs of a sort of visits and a feature."""
+    """The shares of features as columns: one row per pair of a visit type and a feature."""
 
-    sort: I64
+    visit_type: I64
     feature: I64
     before: F64
     after: F64
     requests_before: F64
     requests_after: F64
     present: F64
-    """Bits of surprise at a visit that has the feature,"""
+    """The surprise of a visit with the feature, in bits."""
     absent: F64
-    """and at one that has it not."""
+    """The surprise of a visit without the feature, in bits."""
     bits: F64
-    """By which the shares surely differ."""
+    """The confidence that the shares differ, in bits."""
 
 
 def find_behaviour(sides: Sides, *, half: float, most: int) -> Behaviour:
-    """`half` is the bits at which a difference is trusted by half, `most` how many pieces of evidence a place has."""
+    """Find the evidence of changed behaviour.
+
+    `half` is the number of bits at which a difference is trusted by half, `most` the maximum number of items of evidence
+    per place.
+    """
     if not len(sides.reference.entries) or not len(sides.suspect.entries):
         return Behaviour(np.zeros(len(sides.places)), {})
     words = _Words(sides.templates)
-    seen = _seen(sides, words)
-    shares, pair = _shares(seen, half)
-    if not len(shares.sort):
+    occurrences = _find_occurrences(sides, words)
+    shares, pair = _shares(occurrences, half)
+    if not len(shares.visit_type):
         return Behaviour(np.zeros(len(sides.places)), {})
-    surprise, reason = _surprise(seen[1], shares, pair)
+    surprise, reason = _surprise(occurrences[1], shares, pair)
     is_error = np.isin(shares.feature % len(FEATURES), ERRORS)[reason]
-    means = _Means(seen[1], reason, is_error, reasons=len(shares.sort), places=len(sides.places))
-    cause, explained = _causes(seen[1], shares, surprise, reason, half)
+    means = _Means(occurrences[1], reason, is_error, reasons=len(shares.visit_type), places=len(sides.places))
+    cause, explained = _causes(occurrences[1], shares, surprise, reason, half)
     blamed = surprise * (1 - explained)
     surprising = np.flatnonzero(surprise > 0)
     bits, errors = means.of(surprising, blamed[surprising])
     for place in np.unique(cause[cause >= 0]).tolist():
         visits = np.flatnonzero(cause == place)
-        # Several consequences of one cause do not add up: as surprising as the most surprising.
+        # Several consequences of one cause do not add up: use the most surprising one.
         bits[place] += means.of(visits, (surprise * explained)[visits])[0].max()
     side = sides.suspect
     evidence: dict[int, list[Evidence]] = {}
     for place in np.flatnonzero(bits > 0).tolist():
-        visits = np.flatnonzero((seen[1].place == place) & (blamed > 0))
-        parts = np.bincount(reason[visits], blamed[visits], len(shares.sort)) / len(visits)
+        visits = np.flatnonzero((occurrences[1].place == place) & (blamed > 0))
+        parts = np.bincount(reason[visits], blamed[visits], len(shares.visit_type)) / len(visits)
         parts = np.where(np.bincount(reason[visits[is_error[visits]]], minlength=len(parts)) > 0, errors, parts)
         chosen = np.argsort(-parts, kind="stable")[:most]
         chosen = chosen[parts[chosen] > 0]
         for number in chosen.tolist():
             example = visits[reason[visits] == number]
-            call = _witness(side, words, shares, number, int(example[np.argmax(blamed[example])]))
+            call = _example_call(side, words, shares, number, int(example[np.argmax(blamed[example])]))
             part = float(bits[place] * parts[number] / parts.sum())
-            evidence.setdefault(place, []).append(_piece(sides, words, shares, number, bits=part, call=call))
+            evidence.setdefault(place, []).append(_evidence_item(sides, words, shares, number, bits=part, call=call))
     return Behaviour(bits, evidence)
 
 
-def _seen(sides: Sides, words: _Words) -> tuple[_Seen, _Seen]:
-    # Where one side has no logs at all, nobody collected them.
+def _find_occurrences(sides: Sides, words: _Words) -> tuple[_Occurrences, _Occurrences]:
+    # If one side has no logs at all, logs were not collected.
+    """Return the features of all visits of both sides, with common numbers."""
     logs = all(len(side.flows.log_call) for side in sides.both)
     found = []
     width = len(sides.labels) + 1
-    sorts = [side.label[side.entries] * width + side.caller[side.entries] + 1 for side in sides.both]
-    _, sort = np.unique(np.concatenate(sorts), return_inverse=True)
+    visit_types = [side.label[side.entries] * width + side.caller[side.entries] + 1 for side in sides.both]
+    _, visit_type = np.unique(np.concatenate(visit_types), return_inverse=True)
     size = max(len(sides.labels), len(words.names), 1) * len(FEATURES)
-    for side, of in zip(sides.both, (sort[: len(sorts[0])], sort[len(sorts[0]) :]), strict=True):
+    for side, of in zip(
+        sides.both, (visit_type[: len(visit_types[0])], visit_type[len(visit_types[0]) :]), strict=True
+    ):
         pairs = [_pairs(*part, size) for part in _features(sides, side, words, logs=logs)]
         both = np.unique(np.concatenate(pairs))
-        found.append(_Seen(side, of, both // size, both % size))
+        found.append(_Occurrences(side, of, both // size, both % size))
     return found[0], found[1]
 
 
@@ -199,9 +213,10 @@ def _pairs(visit: I64, name: I64, feature: Feature, size: int) -> I64:
 
 
 def _features(sides: Sides, side: Side, words: _Words, *, logs: bool) -> Iterator[tuple[I64, I64, Feature]]:
+    """Yield the visits that have features, the names of the features, and their kind."""
     flows = side.flows
     called = np.flatnonzero(side.parent >= 0)
-    called = called[~np.isin(side.visit[side.parent[called]], _handed_on(side))]
+    called = called[~np.isin(side.visit[side.parent[called]], _dispatching_visits(side))]
     trouble = np.array([bool(_TROUBLE.search(name)) for name in sides.labels], bool)[side.label[called]]
     yield side.visit[side.parent[called[trouble]]], side.label[called[trouble]], "trouble"
     called = called[~trouble]
@@ -220,105 +235,113 @@ def _features(sides: Sides, side: Side, words: _Words, *, logs: bool) -> Iterato
         yield np.repeat(both // size, lengths), np.concatenate([words.of[t] for t in (both % size).tolist()]), "word"
 
 
-def _handed_on(side: Side) -> I64:
-    """Visits with which requests begin that call one other place each, not always the same: which one, requests are for."""
+def _dispatching_visits(side: Side) -> I64:
+    """Return the root visits that only dispatch: each calls one other place, which depends on the request."""
     out = side.entries[side.parent[side.entries] >= 0]
     of = side.visit[side.parent[out]]
     out, of = out[side.parent[side.entries[of]] < 0], of[side.parent[side.entries[of]] < 0]
-    roots, many = np.unique(of, return_counts=True)
-    if not len(roots) or (many > 1).mean() > 0.05 or len(np.unique(side.label[out])) < 2:
+    roots, counts = np.unique(of, return_counts=True)
+    if not len(roots) or (counts > 1).mean() > 0.05 or len(np.unique(side.label[out])) < 2:
         return np.zeros(0, np.int64)
     return roots
 
 
-def _shares(seen: tuple[_Seen, _Seen], half: float) -> tuple[_Shares, I64]:
-    """Of each feature in each sort of visits; and per pair of a suspect visit and a feature its number among those."""
-    width = int(max((those.feature.max(initial=0) for those in seen), default=0)) + 1
-    keys = [those.sort[those.visit] * width + those.feature for those in seen]
+def _shares(occurrences: tuple[_Occurrences, _Occurrences], half: float) -> tuple[_Shares, I64]:
+    """Return the shares of all features by visit type and, per suspect visit and feature, its row in the shares."""
+    width = int(max((one_side.feature.max(initial=0) for one_side in occurrences), default=0)) + 1
+    keys = [one_side.visit_type[one_side.visit] * width + one_side.feature for one_side in occurrences]
     numbers, of = np.unique(np.concatenate(keys), return_inverse=True)
     own = of[: len(keys[0])], of[len(keys[0]) :]
-    sort, feature = numbers // width, numbers % width
+    visit_type, feature = numbers // width, numbers % width
     is_error = np.isin(feature % len(FEATURES), ERRORS)
-    sorts = int(max(those.sort.max(initial=0) for those in seen)) + 1
+    visit_types = int(max(one_side.visit_type.max(initial=0) for one_side in occurrences)) + 1
     counts: list[F64] = []
     found: list[F64] = []
-    for those, number in zip(seen, own, strict=True):
-        counts.append(np.asarray(np.bincount(those.sort, those.weight, sorts)[sort], np.float64))
-        found.append(np.asarray(np.bincount(number, those.weight[those.visit], len(numbers)), np.float64))
-    # Of the reference, what visits without errors did; but where most have them, errors are usual.
-    reference = seen[0]
-    fine, every = reference.fine, np.bincount(reference.sort, reference.weight, sorts)
-    few = np.bincount(reference.sort[fine], reference.weight[fine], sorts) < every / 2
-    fine = fine | few[reference.sort]
-    counts[0] = np.where(is_error, counts[0], np.bincount(reference.sort[fine], reference.weight[fine], sorts)[sort])
-    use = is_error[own[0]] | fine[reference.visit]
-    had = np.bincount(own[0][use], reference.weight[reference.visit][use], len(numbers))
-    found[0] = np.asarray(had, np.float64)
+    for one_side, number in zip(occurrences, own, strict=True):
+        counts.append(
+            np.asarray(np.bincount(one_side.visit_type, one_side.weight, visit_types)[visit_type], np.float64)
+        )
+        found.append(np.asarray(np.bincount(number, one_side.weight[one_side.visit], len(numbers)), np.float64))
+    # Use the reference visits without errors, but all visits of a type if most of them have errors.
+    reference = occurrences[0]
+    error_free, every = reference.error_free, np.bincount(reference.visit_type, reference.weight, visit_types)
+    mostly_errors = np.bincount(reference.visit_type[error_free], reference.weight[error_free], visit_types) < every / 2
+    error_free = error_free | mostly_errors[reference.visit_type]
+    counts[0] = np.where(
+        is_error,
+        counts[0],
+        np.bincount(reference.visit_type[error_free], reference.weight[error_free], visit_types)[visit_type],
+    )
+    use = is_error[own[0]] | error_free[reference.visit]
+    occurring = np.bincount(own[0][use], reference.weight[reference.visit][use], len(numbers))
+    found[0] = np.asarray(occurring, np.float64)
     n, m = counts[0], counts[1]
-    # Of visits that the reference has none of, everything is new; only errors say something.
+    # For visit types that the reference lacks, every feature is new, so only errors are evidence.
     known = ((n > 0) | is_error) & (m > 0)
-    before, after = (np.clip(x / np.maximum(many, 1), 0, 1) for x, many in zip(found, (n, m), strict=True))
-    prior = np.where(is_error, _rarity(seen[0]), _elsewhere(seen, own, feature, len(numbers)))
+    before, after = (np.clip(x / np.maximum(size, 1), 0, 1) for x, size in zip(found, (n, m), strict=True))
+    prior = np.where(is_error, _rarity(occurrences[0]), _elsewhere(occurrences, own, feature, len(numbers)))
     trusted = np.where(is_error, PRIOR_ERRORS, PRIOR)
     trust = np.where(is_error, ALWAYS_OR_NEVER, PRIOR)
-    bits = share_is_new((found[0], n), (found[1], m), expected=prior, trust=trust) - DOUBT
-    # Half a request for and against: what was never seen is not impossible. How rare errors are, says so already.
+    bits = share_is_new((found[0], n), (found[1], m), expected=prior, trust=trust) - CHANCE_BITS
+    # Add half a request for and half against, because an unseen feature is not impossible. For errors, the prior does this.
     half_one = np.where(is_error, 0.0, 0.5)
     usual = (found[0] + trusted * prior + half_one) / (n + trusted + 2 * half_one)
     now = (found[1] + PRIOR * prior + half_one) / (m + PRIOR + 2 * half_one)
     sure = np.where(known, weight(bits, half), 0.0)
-    present = np.maximum(np.log2(now / usual) - MIX, 0.0) * sure
-    absent = np.maximum(np.log2((1 - now) / (1 - usual)) - MIX, 0.0) * sure
-    present, absent = np.where(is_error, OWN_WORD * present, present), np.where(is_error, 0.0, absent)
-    return _Shares(sort, feature, before, after, n, m, present, absent, bits), own[1]
+    present = np.maximum(np.log2(now / usual) - MIX_BITS, 0.0) * sure
+    absent = np.maximum(np.log2((1 - now) / (1 - usual)) - MIX_BITS, 0.0) * sure
+    present, absent = np.where(is_error, ERROR_WEIGHT * present, present), np.where(is_error, 0.0, absent)
+    return _Shares(visit_type, feature, before, after, n, m, present, absent, bits), own[1]
 
 
-def _rarity(reference: _Seen) -> float:
-    """In which share of the visits of a sort there is an error, on average over sorts: those that have any have many."""
+def _rarity(reference: _Occurrences) -> float:
+    """Return the share of visits with an error, averaged over visit types, because a type with errors has many."""
     bad = np.unique(reference.visit[np.isin(reference.feature % len(FEATURES), ERRORS)])
-    visits = np.bincount(reference.sort)
-    shares = np.bincount(reference.sort[bad], minlength=len(visits))[visits > 0] / visits[visits > 0]
+    visits = np.bincount(reference.visit_type)
+    shares = np.bincount(reference.visit_type[bad], minlength=len(visits))[visits > 0] / visits[visits > 0]
     return float((shares.sum() + 0.5) / (len(shares) + 1))
 
 
-def _elsewhere(seen: tuple[_Seen, _Seen], own: tuple[I64, I64], feature: I64, size: int) -> F64:
-    """How often a feature is to be expected where nothing is known of visits of a sort: as often as in other visits of the
-    place, or half as often as in all requests; never surely and never surely not."""
-    reference = seen[0]
+def _elsewhere(occurrences: tuple[_Occurrences, _Occurrences], own: tuple[I64, I64], feature: I64, size: int) -> F64:
+    """Return the expected share of each feature for visit types without data.
+
+    It is the share in other visits of the place, or half the share in all requests if that is larger; never 0 or 1.
+    """
+    reference = occurrences[0]
     place = np.zeros(size, np.int64)
-    for those, number in zip(seen, own, strict=True):
-        place[number] = those.place[those.visit]
-    many = len(reference.side.flows)
-    width = int(max(those.feature.max(initial=0) for those in seen)) + 1
-    places = int(max(those.place.max(initial=0) for those in seen)) + 1
+    for one_side, number in zip(occurrences, own, strict=True):
+        place[number] = one_side.place[one_side.visit]
+    requests = len(reference.side.flows)
+    width = int(max(one_side.feature.max(initial=0) for one_side in occurrences)) + 1
+    places = int(max(one_side.place.max(initial=0) for one_side in occurrences)) + 1
     request, of = reference.request[reference.visit], reference.place[reference.visit]
     there = np.unique((request * places + of) * width + reference.feature) % (places * width)
     keys, times = np.unique(there, return_counts=True)
     visited = np.bincount(np.unique(reference.request * places + reference.place) % places, minlength=places)
-    wanted = place * width + feature
-    at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    here = np.where(keys[at] == wanted, times[at], 0) / np.maximum(visited[place], 1) if len(keys) else np.zeros(size)
+    targets = place * width + feature
+    at = np.minimum(np.searchsorted(keys, targets), max(len(keys) - 1, 0))
+    here = np.where(keys[at] == targets, times[at], 0) / np.maximum(visited[place], 1) if len(keys) else np.zeros(size)
     anywhere = np.bincount(np.unique(request * width + reference.feature) % width, minlength=width)[feature] / max(
-        many, 1
+        requests, 1
     )
-    least = 0.5 / (many + 1)
+    least = 0.5 / (requests + 1)
     return np.clip(np.maximum(here, ELSEWHERE * anywhere), least, 1 - least)
 
 
-def _surprise(seen: _Seen, shares: _Shares, pair: I64) -> tuple[F64, I64]:
-    """Per visit the bits of its most surprising feature, and that feature's number."""
-    surprise, reason = np.zeros(len(seen.sort)), np.zeros(len(seen.sort), np.int64)
+def _surprise(occurrences: _Occurrences, shares: _Shares, pair: I64) -> tuple[F64, I64]:
+    """Return, per visit, the bits of its most surprising feature, and the row of that feature in the shares."""
+    surprise, reason = np.zeros(len(occurrences.visit_type)), np.zeros(len(occurrences.visit_type), np.int64)
     bits = np.where(shares.present >= LEAST, shares.present, 0.0)[pair]
     order = np.argsort(bits, kind="stable")
-    surprise[seen.visit[order]], reason[seen.visit[order]] = bits[order], pair[order]
-    by_sort = np.argsort(seen.sort, kind="stable")
-    bounds = np.searchsorted(seen.sort[by_sort], np.arange(int(seen.sort.max(initial=0)) + 2))
+    surprise[occurrences.visit[order]], reason[occurrences.visit[order]] = bits[order], pair[order]
+    by_sort = np.argsort(occurrences.visit_type, kind="stable")
+    bounds = np.searchsorted(occurrences.visit_type[by_sort], np.arange(int(occurrences.visit_type.max(initial=0)) + 2))
     by_pair = np.argsort(pair, kind="stable")
-    starts = np.searchsorted(pair[by_pair], np.arange(len(shares.sort) + 1))
+    starts = np.searchsorted(pair[by_pair], np.arange(len(shares.visit_type) + 1))
     for number in np.flatnonzero(shares.absent >= LEAST).tolist():
-        sort = int(shares.sort[number])
-        visits = by_sort[bounds[sort] : bounds[sort + 1]]
-        with_it = seen.visit[by_pair[starts[number] : starts[number + 1]]]
+        visit_type = int(shares.visit_type[number])
+        visits = by_sort[bounds[visit_type] : bounds[visit_type + 1]]
+        with_it = occurrences.visit[by_pair[starts[number] : starts[number + 1]]]
         visits = visits[~np.isin(visits, with_it)]
         visits = visits[surprise[visits] < shares.absent[number]]
         surprise[visits], reason[visits] = shares.absent[number], number
@@ -326,20 +349,22 @@ def _surprise(seen: _Seen, shares: _Shares, pair: I64) -> tuple[F64, I64]:
 
 
 class _Means:
-    """What visits are blamed for, as bits of their places."""
+    """The aggregation of the surprise of visits to bits of their places."""
 
-    def __init__(self, seen: _Seen, reason: I64, is_error: Mask, *, reasons: int, places: int) -> None:
-        self.place, self.reason, self.is_error = seen.place, reason, is_error
+    def __init__(self, occurrences: _Occurrences, reason: I64, is_error: Mask, *, reasons: int, places: int) -> None:
+        self.place, self.reason, self.is_error = occurrences.place, reason, is_error
         self.reasons, self.places = reasons, places
-        requests, self.request = np.unique(seen.request * places + seen.place, return_inverse=True)
-        # Requests that begin alike by themselves: what one type of many does is no less of a surprise for it.
-        root = seen.side.label[seen.side.flows.first[requests // places]]
+        requests, self.request = np.unique(occurrences.request * places + occurrences.place, return_inverse=True)
+        # Average over requests with the same root: the surprise of one request type is not diluted by the other types.
+        root = occurrences.side.label[occurrences.side.flows.first[requests // places]]
         types, self.type = np.unique(root * places + requests % places, return_inverse=True)
         self.place_of_type, self.sizes = types % places, np.bincount(self.type)
 
     def of(self, visits: I64, bits: F64) -> tuple[F64, F64]:
-        """Per place the bits of some visits: the mean over requests, and of errors over the visits that have them; and per
-        reason those of errors."""
+        """Aggregate the bits of some visits: the mean over requests, and for errors the mean over the visits that have them.
+
+        Return the bits per place, and the bits of errors per reason.
+        """
         reason, errors = self.reason[visits], self.is_error[visits]
         worst = np.zeros(len(self.type))
         np.maximum.at(worst, self.request[visits], np.where(errors, 0.0, bits))
@@ -351,17 +376,26 @@ class _Means:
         return found + most, of_error
 
 
-def _causes(seen: _Seen, shares: _Shares, surprise: F64, reason: I64, half: float) -> tuple[I64, F64]:
-    """Per visit the place because of which it is as it is, or -1, and the part of its surprise that this explains."""
-    entries, ends = seen.side.entries, _ends(seen.side)
+def _causes(occurrences: _Occurrences, shares: _Shares, surprise: F64, reason: I64, half: float) -> tuple[I64, F64]:
+    """Return, per visit, the place that explains its surprise, or -1, and the explained share of its surprise."""
+    entries, ends = occurrences.side.entries, _ends(occurrences.side)
     visits = np.flatnonzero(surprise > 0)
-    # What is inside ends before what is around it, also where both end at one time.
-    visits = visits[np.lexsort((-entries[visits], ends[visits], seen.request[visits]))]
-    many, share = shares.requests_before, np.where(shares.absent > shares.present, 1 - shares.before, shares.before)
-    by_sort = {sort: set(seen.request[seen.sort == sort].tolist()) for sort in np.unique(seen.sort[visits]).tolist()}
-    could = {number: by_sort[int(shares.sort[number])] for number in np.unique(reason[visits]).tolist()}
+    # A nested visit ends before its enclosing visit, even if both end at the same time.
+    visits = visits[np.lexsort((-entries[visits], ends[visits], occurrences.request[visits]))]
+    requests, share = shares.requests_before, np.where(shares.absent > shares.present, 1 - shares.before, shares.before)
+    by_sort = {
+        visit_type: set(occurrences.request[occurrences.visit_type == visit_type].tolist())
+        for visit_type in np.unique(occurrences.visit_type[visits]).tolist()
+    }
+    could = {number: by_sort[int(shares.visit_type[number])] for number in np.unique(reason[visits]).tolist()}
     found = Surprises(
-        seen.request[visits], seen.place[visits], reason[visits], could, many, share * many, weight(shares.bits, half)
+        occurrences.request[visits],
+        occurrences.place[visits],
+        reason[visits],
+        could,
+        requests,
+        share * requests,
+        weight(shares.bits, half),
     )
     cause, part = np.full(len(surprise), -1, np.int64), np.zeros(len(surprise))
     cause[visits], part[visits] = find_causes(found)
@@ -369,8 +403,11 @@ def _causes(seen: _Seen, shares: _Shares, surprise: F64, reason: I64, half: floa
 
 
 def _ends(side: Side) -> I64:
-    """Per visit when it ended. Clocks of two machines disagree, and nobody answers later than its caller, unless the caller
-    did not wait: what lies for the most part within its caller's visit ended with it at the latest."""
+    """Return the end of each visit in ns, corrected for clocks of different machines.
+
+    A callee does not answer after its caller, unless the caller did not wait. Therefore a visit that is mostly inside its
+    caller's visit ends with that visit at the latest.
+    """
     begins = side.flows.begin_ns[side.entries]
     ends = begins + side.flows.total_ns[side.entries]
     outer = side.parent[side.entries]
@@ -383,8 +420,9 @@ def _ends(side: Side) -> I64:
         ends[inner[late]] = ends[above[late]]
 
 
-def _witness(side: Side, words: _Words, shares: _Shares, number: int, visit: int) -> int:
-    """The call of a visit that shows the feature: that failed, made the call or logged; of what is missing its first call."""
+def _example_call(side: Side, words: _Words, shares: _Shares, number: int, visit: int) -> int:
+    """Return a call of a visit that shows the feature: the failed call, the caller, or the call that logged; otherwise its
+    first call."""
     flows = side.flows
     name, feature = divmod(int(shares.feature[number]), len(FEATURES))
     if FEATURES[feature] in ("word", "level"):
@@ -402,7 +440,8 @@ def _witness(side: Side, words: _Words, shares: _Shares, number: int, visit: int
     return int(found[0]) if len(found) else int(side.entries[visit])
 
 
-def _piece(sides: Sides, words: _Words, shares: _Shares, number: int, *, bits: float, call: int) -> Evidence:
+def _evidence_item(sides: Sides, words: _Words, shares: _Shares, number: int, *, bits: float, call: int) -> Evidence:
+    """Describe a feature as an item of evidence, with an example call."""
     side = sides.suspect
     feature = FEATURES[int(shares.feature[number]) % len(FEATURES)]
     name = int(shares.feature[number]) // len(FEATURES)
@@ -429,7 +468,7 @@ def _piece(sides: Sides, words: _Words, shares: _Shares, number: int, *, bits: f
 
 
 def _message(sides: Sides, words: _Words, word: int, call: int) -> str:
-    """The message with the word that is logged most, of visits of this kind where there is one."""
+    """Return the most frequent message with a word, preferably a message of the same place."""
     having = np.array([word in of.tolist() for of in words.of], bool)
     counts = np.bincount(np.concatenate([side.template for side in sides.both]), minlength=len(sides.templates))
     place = sides.suspect.place[call]

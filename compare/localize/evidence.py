@@ -1,9 +1,9 @@
-"""The evidence against a place, item by item, on one scale: bits.
+"""Define the evidence against a place, item by item, on one scale: bits.
 
-Bits of time are doublings: a place that takes eight times as long as before has three bits. Bits of behaviour are surprise: a
-behaviour of one visit in eight before and of every visit now has three bits. Both refer to one request that visits the place,
-and both are weighted by the certainty that anything changed at all.
-Invariant: every item names its subject, the values before and after, and the number of requests.
+Bits of time are doublings: a place that takes eight times as long as before has three bits. Bits of behaviour are
+surprise: a behaviour of one visit in eight before and of every visit now has three bits. Both refer to one request that
+visits the place. Both are weighted by the certainty that anything changed at all. Invariant: every item names its subject,
+the values before and after, and the number of requests.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ Kind = Literal["work", "waiting", "edge", "instance", "call", "error", "log"]
 
 @dataclass(frozen=True)
 class Evidence:
+    """One item of evidence against a place."""
+
     kind: Kind
     bits: float
     """The share of the place's bits that this item contributes."""

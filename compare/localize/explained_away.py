@@ -1,11 +1,13 @@
-"""Which surprising visits are consequences: what an earlier visit of the same request did differently explains them.
+"""Attribute surprising visits to earlier visits of the same request that explain them.
 
-A service that answers with an error, or wrongly, makes its callers fail, skip calls, or say what they never said, and often
-they say it louder. How far one surprise explains a later one is the attributable fraction: of the requests with both, the share
-in which the later would not be there without the earlier, 1 - P(later | not earlier) / P(later | earlier). Without the earlier
-are requests of the same period to which nothing surprising happened at its place, and, for a little, those of the reference.
-Invariant: what explains ended before what it explains, at another place, and counts as far as it surely is a difference itself;
-a surprise that is as likely without it keeps its whole blame.
+If a service fails or answers wrongly, its callers may fail, skip calls, or log unusual messages, often more conspicuously.
+The attributable fraction measures how far one surprise explains a later one: 1 - P(later | not earlier) / P(later | earlier).
+This is the share of requests with both surprises in which the later one would not occur without the earlier one. Requests
+without the earlier surprise are those of the same period without any surprise at its place and, with a small weight, those of
+the reference.
+
+Invariants: an explaining visit ended before the visit that it explains, at another place. Its strength is limited by the
+confidence that it differs at all. A surprise that is as likely without the earlier one keeps its full blame.
 """
 
 from __future__ import annotations
@@ -17,30 +19,30 @@ import numpy as np
 from clew.compare.stats.tests import F64, I64
 
 AS_GOOD = 0.7
-"""Of the explanations that are at least this part as good as the best, the one that ended first is taken."""
+"""Of the explanations whose strength is at least this share of the maximum, the one that ended first is chosen."""
 REFERENCE = 4.0
-"""Requests that those of the reference count for at most: those beside the surprising ones, of the same period, say more."""
+"""The maximum weight of the reference, in requests: requests of the same period are better evidence."""
 
 
 class Surprises(NamedTuple):
-    """Surprising visits, request by request in the order in which they ended, and the reasons for them."""
+    """The surprising visits, ordered by request and then by end, and the reasons for the surprise."""
 
     request: I64
     place: I64
     reason: I64
-    """What was surprising about the visit: one of those numbered below."""
-    could: dict[int, set[int]]
-    """By reason the requests that have a visit of the sort that it is of."""
-    many: F64
-    """Per reason how many requests of the reference have such visits,"""
-    had: F64
-    """and how many of them the surprise."""
-    sure: F64
-    """Per reason how far to trust that it is a difference at all, 0 to 1."""
+    """The number of the reason for the surprise at each visit; the fields below are indexed by it."""
+    requests_of_type: dict[int, set[int]]
+    """Per reason, the requests with a visit of the type that the reason refers to."""
+    reference_requests: F64
+    """Per reason, the number of reference requests with such visits."""
+    reference_surprised: F64
+    """Per reason, the number of these reference requests that have the surprise."""
+    confidence: F64
+    """Per reason, the confidence that it is a difference at all, from 0 to 1."""
 
 
 def find_causes(surprises: Surprises) -> tuple[I64, F64]:
-    """Per surprising visit the place that it is a consequence of, or -1, and the part of it that is."""
+    """Return, per surprising visit, the place that explains it, or -1, and the share of the surprise that is explained."""
     strength = _Strength(surprises)
     cause = np.full(len(surprises.request), -1, np.int64)
     part = np.zeros(len(cause))
@@ -58,11 +60,11 @@ def find_causes(surprises: Surprises) -> tuple[I64, F64]:
 
 
 class _Strength:
-    """How far one reason explains another; found when first asked."""
+    """The strength with which one reason explains another; computed on first use."""
 
     def __init__(self, surprises: Surprises) -> None:
         self.all = surprises
-        self.known: dict[tuple[int, int], float] = {}
+        self.cache: dict[tuple[int, int], float] = {}
         self.having: dict[int, set[int]] = {}
         self.at: dict[int, set[int]] = {}
         """Requests by the place at which something is surprising."""
@@ -72,17 +74,17 @@ class _Strength:
             self.at.setdefault(place, set()).add(request)
 
     def of(self, earlier: int, later: int, place: int) -> float:
-        if (earlier, later) not in self.known:
-            self.known[earlier, later] = self._found(earlier, later, place)
-        return self.known[earlier, later]
+        if (earlier, later) not in self.cache:
+            self.cache[earlier, later] = self._compute(earlier, later, place)
+        return self.cache[earlier, later]
 
-    def _found(self, earlier: int, later: int, place: int) -> float:
-        one, other, could = self.having[earlier], self.having[later], self.all.could[later]
-        # Half a request for and against: two requests with both prove little.
+    def _compute(self, earlier: int, later: int, place: int) -> float:
+        one, other, could = self.having[earlier], self.having[later], self.all.requests_of_type[later]
+        # Add half a request for and half against, because two requests with both surprises prove little.
         given = (len(one & other) + 0.5) / (len(one & could) + 1)
         usual = could - self.at[place]
-        many = float(self.all.many[later])
-        trust = min(many, REFERENCE) / max(many, 1.0)
-        had = len(other & usual) + trust * float(self.all.had[later])
-        without = (had + 0.5) / (len(usual) + trust * many + 1)
-        return max(1 - without / given, 0.0) * float(self.all.sure[earlier])
+        references = float(self.all.reference_requests[later])
+        trust = min(references, REFERENCE) / max(references, 1.0)
+        surprised = len(other & usual) + trust * float(self.all.reference_surprised[later])
+        without = (surprised + 0.5) / (len(usual) + trust * references + 1)
+        return max(1 - without / given, 0.0) * float(self.all.confidence[earlier])

@@ -1,7 +1,7 @@
-"""Which instance of a place is slower than its like: its visits beside those of the others, in the same requests' time.
+"""Find the instance of a place that is slower than its peers: compare its visits with those of the other instances.
 
-Invariant: instances are compared with each other, so that what made all of them slower is none's fault; one that was as slow in
-the reference is no news.
+Invariants: instances are compared with each other in the same requests, so slowness of all instances is not blamed on one
+of them. An instance that was as slow in the reference is not reported.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from clew.compare.stats.tests import F64, I64
 
 @dataclass(frozen=True)
 class Instances:
+    """The evidence against slow instances."""
+
     bits: F64
-    """Per place, of its slowest instance."""
+    """The bits of the slowest instance of each place."""
     evidence: dict[int, Evidence]
 
 
 def find_instances(sides: Sides, *, half: float, floor: float) -> Instances:
-    before, after = (_Beside(side, len(sides.labels)) for side in sides.both)
+    """Find, per place, the instance whose visits are slower than those of its peers, minus its slowness in the reference."""
+    before, after = (_VisitTimes(side, len(sides.labels)) for side in sides.both)
     side = sides.suspect
     bits = np.zeros(len(sides.places))
     evidence: dict[int, Evidence] = {}
@@ -64,6 +67,8 @@ def find_instances(sides: Sides, *, half: float, floor: float) -> Instances:
 
 @dataclass(frozen=True)
 class _Ratio:
+    """The slowness of one instance of a place compared with the other instances. Times are in ns."""
+
     doublings: float
     bits: float
     others: float
@@ -73,13 +78,13 @@ class _Ratio:
     call: int
 
 
-class _Beside:
-    """Visits of one side, each with what it would take if its calls took what they take on average."""
+class _VisitTimes:
+    """The times of the visits of one side, and the times that they would take if every call took its usual time."""
 
     def __init__(self, side: Side, labels: int) -> None:
         own = np.sum([side.times[kind] for kind in KINDS], axis=0)
         _, of = np.unique(side.label * (labels + 1) + side.caller + 1, return_inverse=True)
-        # The median: a slow instance does not move it, if others run as many calls.
+        # Use the median: one slow instance does not move it if the others run as many calls.
         usual = _medians(of, own)
         size = len(side.entries)
         self.entries, self.request = side.entries, side.request[side.entries]
@@ -90,17 +95,17 @@ class _Beside:
 
     def ratio(self, place: int, instance: int, floor: float) -> _Ratio | None:
         here = self.place == place
-        its, others = here & (self.instance == instance), here & (self.instance != instance)
-        if not its.any() or not others.any():
+        own_visits, others = here & (self.instance == instance), here & (self.instance != instance)
+        if not own_visits.any() or not others.any():
             return None
-        beside = floor * self.response / 10 + 1.0
-        logs = np.log2((self.own + beside) / (self.usual + beside))
-        samples = [mean_by_request(self.request[those], logs[those]) for those in (others, its)]
-        # What the others take, for the calls that it makes.
-        excess = [float((self.own - self.usual)[those].mean()) for those in (others, its)]
-        usual = float(self.usual[its].mean())
+        offset = floor * self.response / 10 + 1.0
+        logs = np.log2((self.own + offset) / (self.usual + offset))
+        samples = [mean_by_request(self.request[chosen], logs[chosen]) for chosen in (others, own_visits)]
+        # The expected time is that of the other instances, for the calls of this instance.
+        excess = [float((self.own - self.usual)[chosen].mean()) for chosen in (others, own_visits)]
+        usual = float(self.usual[own_visits].mean())
         expected, own = max(usual + excess[0], 0.0), usual + excess[1]
-        slowest = int(self.entries[its][np.argmax((self.own - self.usual)[its])])
+        slowest = int(self.entries[own_visits][np.argmax((self.own - self.usual)[own_visits])])
         growth = float(np.log2((max(own, expected) + floor * self.response) / (expected + floor * self.response)))
         return _Ratio(
             growth, slower_bits(samples[0], samples[1]), expected, own, len(samples[0]), len(samples[1]), slowest

@@ -1,11 +1,13 @@
-"""Which places take longer than they did: the time of visits against what their calls took before, and slow ways between.
+"""Find places that take longer than in the reference, and slow hops between places.
 
-What a visit is expected to take is what each of its calls took in the reference, of the same caller: so a visit that calls
-more is not slow for that, and a mix of requests that changed is no slowness either. A way between two places is slow by the
-network of one or of the other: each way's growth is split between its ends so that the fewest and smallest growths explain
-all. A machine stalls whatever it runs now and then, and a call or two of a place prove nothing: how sure growth is, is told
-by the middle of all requests, and by whether more calls of a place stall than of all others meanwhile.
-Invariant: how much later a place makes its requests counts in doublings, and is weighted by how sure the growth is.
+The expected time of a visit is the sum over its calls of their mean time in the reference, under the same caller. Therefore a
+visit with more calls, or a different mix of requests, does not count as slow. A hop between two places is slow because of the
+network of either end: the growth of all hops is attributed to their ends by least squares.
+
+A machine occasionally stalls whatever it runs, and a few calls of a place prove nothing. The confidence in growth comes from
+the middle of all requests, and from whether the calls of a place stall more often than those of other places.
+
+Invariant: the growth of the time that requests spend in a place counts in doublings, weighted by its confidence.
 """
 
 from __future__ import annotations
@@ -21,137 +23,155 @@ from clew.compare.localize.visits import KINDS, Mask, Side, Sides
 from clew.compare.stats.tests import F64, I64, Samples, benjamini_hochberg, mann_whitney, normal_above
 
 QUANTILES = (0.5, 0.75, 0.9, 0.95)
-"""Where the share of slower values is compared: stalls now and then move no median."""
-DOUBT = 2.0
-"""Bits that the best of several tests has by chance."""
-NO_WAY = (0.0, 0.0, 0.0)
+"""The quantiles beyond which the shares of both samples are compared; occasional stalls do not move the median."""
+CHANCE_BITS = 2.0
+"""The bits that the best of several tests reaches by chance."""
+NO_HOP = (0.0, 0.0, 0.0)
 ROUNDS = 50
-"""Of splitting growth between the ends of ways; it changes little after ten."""
+"""The number of iterations that attribute growth to the ends of hops; the result changes little after ten."""
 UNKNOWN = 0.9
-"""Calls of visits that the reference has none of are expected to take what this share of those that it has take at most."""
+"""The quantile of known mean times that is the upper bound of the expected time of calls whose visits the reference lacks."""
 
 
 @dataclass(frozen=True)
 class Slowness:
+    """The evidence of slow places."""
+
     bits: F64
-    """Per place."""
+    """The bits of each place."""
     evidence: dict[int, list[Evidence]]
 
 
 @dataclass(frozen=True)
-class _Grown:
-    """Columns of a side's calls, by kind of time."""
+class _Expectation:
+    """The expected times of a side's calls, as columns of calls by kind of time."""
 
     known: Mask
-    """Is there something to compare it with?"""
+    """Whether there is a time to compare with."""
     seen: Mask
-    """Does the reference have such a call? Else what it is expected to take is a guess."""
+    """Whether the reference has such a call; otherwise its expected time is a guess."""
     expected: dict[str, F64]
 
 
 def find_slowness(sides: Sides, *, half: float, floor: float, most: int) -> Slowness:
-    """`half` is the bits at which a difference is trusted by half, `floor` the share of a request's time that growth is
-    measured against beside the place's own, `most` how many pieces of evidence a place has."""
-    grown, keys = _expectations(sides)
-    visits = [_of_visits(side, there) for side, there in zip(sides.both, grown, strict=True)]
-    ways = [_of_ways(side, there) for side, there in zip(sides.both, grown, strict=True)]
-    network = _network(sides, ways)
-    stalls, late = _stalls(sides, grown, ways, floor)
+    """Find the evidence of slow places.
+
+    `half` is the number of bits at which a difference is trusted by half. `floor` is the share of a request's time that is
+    added to a place's own time before growth is measured. `most` is the maximum number of items of evidence per place.
+    """
+    expectations, keys = _expectations(sides)
+    visits = [_visit_times(side, expectation) for side, expectation in zip(sides.both, expectations, strict=True)]
+    hops = [_hop_times(side, expectation) for side, expectation in zip(sides.both, expectations, strict=True)]
+    network = _network(sides, hops)
+    stalls, late = _stalls(sides, expectations, hops, floor)
     bits = np.zeros(len(sides.places))
     evidence: dict[int, list[Evidence]] = {}
     for place in np.unique(visits[1].place[visits[1].known]).tolist():
-        here = [those.take(those.known & (those.place == place)) for those in visits]
-        to = [those.take(those.place == place) for those in ways]
-        way = (network[place], float(to[1].expected.mean()) if len(to[1].place) else 0.0, 0.0)
-        touching = [those.take((those.place == place) | (those.other == place)) for those in ways]
+        here = [times.take(times.known & (times.place == place)) for times in visits]
+        to = [times.take(times.place == place) for times in hops]
+        hop = (network[place], float(to[1].expected.mean()) if len(to[1].place) else 0.0, 0.0)
+        touching = [times.take((times.place == place) | (times.other == place)) for times in hops]
         if len(touching[1].place):
-            grew = middle_bits(*(mean_by_request(those.request, those.own - those.expected) for those in touching))
-            way = (way[0], way[1], float(weight(max(grew, late[place]), half)))
-        bits[place] = _doublings(sides, here, way, half=half, floor=floor, stalls=float(stalls[place]))
-        # Requests of one type, also where all other types are as they were.
-        roots = here[1].sort[here[1].root]
-        sorts = np.unique(roots)
-        for sort in sorts.tolist() if len(sorts) > 1 else ():
-            those = [side.take(side.root & (side.sort == sort)) for side in here]
-            if len(those[0].place):
-                doubt = float(np.log2(len(sorts)))
-                bits[place] = max(bits[place], _doublings(sides, those, NO_WAY, half=half, floor=floor, doubt=doubt))
+            grew = middle_bits(*(mean_by_request(times.request, times.own - times.expected) for times in touching))
+            hop = (hop[0], hop[1], float(weight(max(grew, late[place]), half)))
+        bits[place] = _doublings(sides, here, hop, half=half, floor=floor, stalls=float(stalls[place]))
+        # Examine each request type separately, in case only one type changed.
+        roots = here[1].label[here[1].root]
+        labels = np.unique(roots)
+        for label in labels.tolist() if len(labels) > 1 else ():
+            times = [side.take(side.root & (side.label == label)) for side in here]
+            if len(times[0].place):
+                doubt = float(np.log2(len(labels)))
+                bits[place] = max(bits[place], _doublings(sides, times, NO_HOP, half=half, floor=floor, doubt=doubt))
         if bits[place] > 0:
-            evidence[place] = _pieces(sides, grown, keys, place, bits=float(bits[place]), most=most)
+            evidence[place] = _evidence_items(sides, expectations, keys, place, bits=float(bits[place]), most=most)
     return Slowness(bits, evidence)
 
 
 def _doublings(
     sides: Sides,
     visits: list[_Times],
-    way: tuple[float, float, float],
+    hop: tuple[float, float, float],
     *,
     half: float,
     floor: float,
     doubt: float = 0.0,
     stalls: float = 0.0,
 ) -> float:
-    """Of the time of some visits with the way to them: what that grew, what it took, and how sure it is that it grew."""
+    """Return the growth of some visits and of the hop to them, in doublings weighted by confidence.
+
+    `hop` has the growth of the hop, its expected time and the confidence in its growth.
+    """
     requests = np.unique(visits[0].request)
     response = float(sides.reference.flows.response_ns[requests if len(requests) else slice(None)].mean())
     usual, own = float(visits[1].expected.mean()), float((visits[1].own - visits[1].expected).mean())
-    # Beside half of what it takes, what is short is no growth however many times.
-    beside = usual / 2 + floor * response / 10
-    logs = [np.log2((those.own + beside) / (those.expected + beside)) for those in visits]
-    bits = max(middle_bits(*(mean_by_request(those.request, x) for those, x in zip(visits, logs, strict=True))), stalls)
-    growth = max(own, 0.0) * float(weight(bits - doubt, half)) + way[0] * way[2]
-    return float(np.log2(1 + growth / (usual + way[1] + floor * response)))
+    # The offset keeps a short time from counting as growth, whatever its ratio.
+    offset = usual / 2 + floor * response / 10
+    logs = [np.log2((times.own + offset) / (times.expected + offset)) for times in visits]
+    bits = max(middle_bits(*(mean_by_request(times.request, x) for times, x in zip(visits, logs, strict=True))), stalls)
+    growth = max(own, 0.0) * float(weight(bits - doubt, half)) + hop[0] * hop[2]
+    return float(np.log2(1 + growth / (usual + hop[1] + floor * response)))
 
 
-def _stalls(sides: Sides, grown: Sequence[_Grown], ways: list[_Times], floor: float) -> tuple[F64, F64]:
-    """Per place how sure it is that its calls, and the ways to and from it, stall more often than others do meanwhile, and than
-    they did. One stalls that takes longer by what it used to take, and by a share of a request."""
+def _stalls(sides: Sides, expectations: Sequence[_Expectation], hops: list[_Times], floor: float) -> tuple[F64, F64]:
+    """Return, per place, the bits by which its calls, and the hops to and from it, stall more often than before and than
+    others.
+
+    A call stalls if it takes longer by its expected time and by a share of a request's time.
+    """
     least = floor * float(sides.reference.flows.response_ns.mean())
     calls, passed = [], []
-    for side, there, those in zip(sides.both, grown, ways, strict=True):
-        own, expected = (part["work"] + part["waiting"] for part in (side.times, there.expected))
+    for side, expectation, times in zip(sides.both, expectations, hops, strict=True):
+        own, expected = (part["work"] + part["waiting"] for part in (side.times, expectation.expected))
         longer = own - expected > np.maximum(expected, least)
-        calls.append(_Stalls(side.place[there.known], longer[there.known], there.seen[there.known]))
-        longer = those.own - those.expected > np.maximum(those.expected, least)
-        passed.append(_Stalls(np.concatenate((those.place, those.other)), np.tile(longer, 2), np.tile(those.known, 2)))
-    return _more_often(calls, len(sides.places)), _more_often(passed, len(sides.places))
+        calls.append(
+            _Stalls(side.place[expectation.known], longer[expectation.known], expectation.seen[expectation.known])
+        )
+        longer = times.own - times.expected > np.maximum(times.expected, least)
+        passed.append(_Stalls(np.concatenate((times.place, times.other)), np.tile(longer, 2), np.tile(times.known, 2)))
+    return _stall_bits(calls, len(sides.places)), _stall_bits(passed, len(sides.places))
 
 
 class _Stalls(NamedTuple):
+    """Whether calls, or hops, stall, and whether the reference has such calls; as columns with the place of each."""
+
     place: I64
     stalls: Mask
     seen: Mask
 
 
-def _more_often(both: list[_Stalls], places: int) -> F64:
-    """Bits: a share now against that of all others now, or its own before if that is larger; less those that the best of all
-    places has by chance."""
-    many = [np.bincount(those.place[those.seen], minlength=places) for those in both]
-    having = [np.bincount(those.place[those.seen & those.stalls], minlength=places) for those in both]
-    # Where there are no others, its own before.
-    before = (having[0] + 0.5) / (many[0] + 1)
-    others = (having[1].sum() - having[1] + before) / (many[1].sum() - many[1] + 1)
-    usual = np.maximum((having[0] + others) / (many[0] + 1), others)
-    share = having[1] / np.maximum(many[1], 1)
-    bits = np.where(share > usual, many[1] * relative_entropy(share, usual), 0.0)
-    bits -= np.log2(max(int(np.count_nonzero(many[1])), 1))
-    # However many calls stall of which nothing is known, their like may always take so long.
+def _stall_bits(both: list[_Stalls], places: int) -> F64:
+    """Return the bits by which each place stalls more often than usual, minus the bits that the best of all places reaches by
+    chance.
+
+    The usual share of stalls is that of all other places now, or the place's own share before if that is larger.
+    """
+    totals = [np.bincount(times.place[times.seen], minlength=places) for times in both]
+    stalling = [np.bincount(times.place[times.seen & times.stalls], minlength=places) for times in both]
+    # Without other places, this is the place's own share before.
+    before = (stalling[0] + 0.5) / (totals[0] + 1)
+    others = (stalling[1].sum() - stalling[1] + before) / (totals[1].sum() - totals[1] + 1)
+    usual = np.maximum((stalling[0] + others) / (totals[0] + 1), others)
+    share = stalling[1] / np.maximum(totals[1], 1)
+    bits = np.where(share > usual, totals[1] * relative_entropy(share, usual), 0.0)
+    bits -= np.log2(max(int(np.count_nonzero(totals[1])), 1))
+    # Limit the bits of stalling calls without reference: such calls may always take so long, however many they are.
     guessed = both[1].place[both[1].stalls & ~both[1].seen]
-    bits[guessed] = np.maximum(bits[guessed], -np.log2(1 - UNKNOWN) - DOUBT)
+    bits[guessed] = np.maximum(bits[guessed], -np.log2(1 - UNKNOWN) - CHANCE_BITS)
     return np.asarray(bits)
 
 
 @dataclass(frozen=True)
 class _Times:
-    """Of visits, or of ways to a place: what they took and were expected to."""
+    """The actual and expected times of visits, or of hops to a place, as columns."""
 
     place: I64
     other: I64
-    """Where a way begins."""
-    sort: I64
-    """What a visit begins with."""
+    """The place where a hop starts."""
+    label: I64
+    """The label of the first call of a visit."""
     root: Mask
-    """Does a request begin with it?"""
+    """Whether the visit begins a request."""
     request: I64
     own: F64
     expected: F64
@@ -161,8 +181,11 @@ class _Times:
         return _Times(*(column[chosen] for column in vars(self).values()))
 
 
-def _expectations(sides: Sides) -> tuple[list[_Grown], list[I64]]:
-    """What each call took in the reference on average, by service, label and its caller's label; and its number among those."""
+def _expectations(sides: Sides) -> tuple[list[_Expectation], list[I64]]:
+    """Return the expectations of both sides, and per call the number of its key: service, label and the caller's label.
+
+    The expected time of a call is the mean in the reference over calls with its key.
+    """
     width = len(sides.labels) + 1
     pairs = [(side.service * width + side.label) * width + side.caller + 1 for side in sides.both]
     numbers, of = np.unique(np.concatenate(pairs), return_inverse=True)
@@ -171,19 +194,19 @@ def _expectations(sides: Sides) -> tuple[list[_Grown], list[I64]]:
     mean = {
         kind: np.bincount(keys[0], sides.reference.times[kind], len(numbers)) / np.maximum(count, 1) for kind in KINDS
     }
-    # What was the way to another service, and is the last that is seen of it now, was never measured by itself.
-    way = (count > 0) & (mean["work"] == 0) & (mean["waiting"] == 0)
+    # The time of such a call was only a hop to another service. If it now has work, this work has no reference.
+    hop = (count > 0) & (mean["work"] == 0) & (mean["waiting"] == 0)
     slow = {kind: _quantile(mean[kind], UNKNOWN) for kind in KINDS}
     found = []
     for side, key in zip(sides.both, keys, strict=True):
         seen = count[key] > 0
-        # Of a visit that was never seen, only what takes longer than nearly all that was is growth. A new call in one that was,
-        # is something else that it does.
+        # In an unseen visit, only time above nearly all known times counts as growth. A new call in a known visit is a change
+        # of behaviour.
         known = seen | (~seen[side.entries[side.visit]] if sides.by_service else False)
         expected: dict[str, F64] = {
             kind: np.where(seen, mean[kind][key], np.minimum(side.times[kind], slow[kind])) for kind in KINDS
         }
-        found.append(_Grown(known & ~(way[key] & (side.times["work"] > 0)), seen, expected))
+        found.append(_Expectation(known & ~(hop[key] & (side.times["work"] > 0)), seen, expected))
     return found, keys
 
 
@@ -192,22 +215,24 @@ def _quantile(means: F64, share: float) -> float:
     return float(np.quantile(used, share)) if len(used) else 0.0
 
 
-def _of_visits(side: Side, grown: _Grown) -> _Times:
+def _visit_times(side: Side, expectation: _Expectation) -> _Times:
+    """Return the actual and expected times of the visits of one side, without the hops to them."""
     size = len(side.entries)
     own, expected = np.zeros(size), np.zeros(size)
     for kind in KINDS:
-        # Of the way to the visit itself `_of_ways` tells.
-        use = grown.known & ~side.enters if kind == "edge" else grown.known
+        # `_hop_times` measures the hop to the visit itself.
+        use = expectation.known & ~side.enters if kind == "edge" else expectation.known
         own += np.bincount(side.visit, np.where(use, side.times[kind], 0.0), size)
-        expected += np.bincount(side.visit, np.where(use, grown.expected[kind], 0.0), size)
-    known = np.bincount(side.visit, grown.known, size) > 0
+        expected += np.bincount(side.visit, np.where(use, expectation.expected[kind], 0.0), size)
+    known = np.bincount(side.visit, expectation.known, size) > 0
     place = side.place[side.entries]
     label, root = side.label[side.entries], side.parent[side.entries] < 0
     return _Times(place, place, label, root, side.request[side.entries], own, expected, known)
 
 
-def _of_ways(side: Side, grown: _Grown) -> _Times:
-    calls = side.entries[(side.parent[side.entries] >= 0) & grown.known[side.entries]]
+def _hop_times(side: Side, expectation: _Expectation) -> _Times:
+    """Return the actual and expected times of the hops between places of one side."""
+    calls = side.entries[(side.parent[side.entries] >= 0) & expectation.known[side.entries]]
     return _Times(
         side.place[calls],
         side.place[side.parent[calls]],
@@ -215,21 +240,21 @@ def _of_ways(side: Side, grown: _Grown) -> _Times:
         np.zeros(len(calls), bool),
         side.request[calls],
         side.times["edge"][calls],
-        grown.expected["edge"][calls],
-        grown.seen[calls],
+        expectation.expected["edge"][calls],
+        expectation.seen[calls],
     )
 
 
-def _network(sides: Sides, ways: list[_Times]) -> F64:
-    """Per place how much every way to and from it takes longer: least squares over all ways, none below zero."""
+def _network(sides: Sides, hops: list[_Times]) -> F64:
+    """Return, per place, by how much every hop to and from it takes longer: non-negative least squares over all hops."""
     size = len(sides.places)
-    pairs = [way.other * size + way.place for way in ways]
+    pairs = [hop.other * size + hop.place for hop in hops]
     both = np.intersect1d(pairs[0], pairs[1])
     growth = np.zeros(len(both))
     if len(both):
         there = np.isin(pairs[1], both)
         of = np.searchsorted(both, pairs[1][there])
-        growth = np.bincount(of, (ways[1].own - ways[1].expected)[there], len(both)) / np.bincount(of)
+        growth = np.bincount(of, (hops[1].own - hops[1].expected)[there], len(both)) / np.bincount(of)
     growth = np.maximum(growth, 0.0)
     source, target = both // size, both % size
     slow = np.zeros(size)
@@ -237,25 +262,26 @@ def _network(sides: Sides, ways: list[_Times]) -> F64:
     for _ in range(ROUNDS):
         for place, out, into in ends:
             rest = (growth[into] - slow[source[into]]).sum() + (growth[out] - slow[target[out]]).sum()
-            # A tenth of a way that did not grow at all: what one way alone says is not all believed.
+            # Add a tenth of a hop without growth, so that a single hop is not fully trusted.
             slow[place] = max(rest / (into.sum() + out.sum() + 0.1), 0.0)
     return slow
 
 
 def middle_bits(before: F64, after: F64) -> float:
-    """How sure it is that values after are larger (Mann and Whitney), less what chance makes of several tests."""
+    """Return the bits by which values after are larger (Mann and Whitney), less the bits that several tests reach by
+    chance."""
     n, m = len(before), len(after)
     if not n or not m:
         return 0.0
     ranked = mann_whitney(*(Samples(part, np.array([0, len(part)])) for part in (before, after)))
     if ranked.delta[0] <= 0:
-        return -DOUBT
+        return -CHANCE_BITS
     spread = np.sqrt(n * m * (n + m + 1) / 12)
-    return -float(np.log2(max(float(normal_above((ranked.u - n * m / 2) / spread)[0]), 1e-300))) - DOUBT
+    return -float(np.log2(max(float(normal_above((ranked.u - n * m / 2) / spread)[0]), 1e-300))) - CHANCE_BITS
 
 
 def slower_bits(before: F64, after: F64) -> float:
-    """As `middle_bits`, or at the upper end (shares beyond the quantiles of both), whichever tells more."""
+    """Return the larger of `middle_bits` and the bits of the upper end, by the shares beyond common quantiles."""
     n, m = len(before), len(after)
     if not n or not m:
         return 0.0
@@ -263,29 +289,29 @@ def slower_bits(before: F64, after: F64) -> float:
     shares = [(part[:, None] > beyond).mean(axis=0) for part in (before, after)]
     size = [np.full(len(QUANTILES), float(count)) for count in (n, m)]
     tail = np.where(shares[1] > shares[0], shares_differ(shares[0], size[0], shares[1], size[1]), 0.0)
-    return max(middle_bits(before, after), float(tail.max()) - DOUBT)
+    return max(middle_bits(before, after), float(tail.max()) - CHANCE_BITS)
 
 
 def mean_by_request(request: I64, values: F64) -> F64:
-    """Means: visits of one request have much in common."""
+    """Return the mean of the values of each request, because visits of one request are not independent."""
     _, of = np.unique(request, return_inverse=True)
     return np.bincount(of, values) / np.bincount(of)
 
 
-def _pieces(
-    sides: Sides, grown: Sequence[_Grown], keys: list[I64], place: int, *, bits: float, most: int
+def _evidence_items(
+    sides: Sides, expectations: Sequence[_Expectation], keys: list[I64], place: int, *, bits: float, most: int
 ) -> list[Evidence]:
-    """Which calls and ways of a place grew most, each with its part of the bits."""
+    """Return the calls and hops of a place that grew most, each with its share of the bits."""
     found: list[tuple[float, Kind, int]] = []
     kind: Kind
-    calls = np.flatnonzero((sides.suspect.place == place) & grown[1].known)
+    calls = np.flatnonzero((sides.suspect.place == place) & expectations[1].known)
     numbers, of = np.unique(keys[1][calls], return_inverse=True)
     for kind in KINDS:
-        growth = (sides.suspect.times[kind] - grown[1].expected[kind])[calls]
+        growth = (sides.suspect.times[kind] - expectations[1].expected[kind])[calls]
         total = np.bincount(of, growth, len(numbers))
         found += [(float(total[at]), kind, int(numbers[at])) for at in np.flatnonzero(total > 0).tolist()]
-    found.sort(key=lambda piece: (-piece[0], piece[1], piece[2]))
-    whole = sum(piece[0] for piece in found)
+    found.sort(key=lambda item: (-item[0], item[1], item[2]))
+    whole = sum(item[0] for item in found)
     samples = [_samples(sides, keys, kind, number) for _, kind, number in found[:most]]
     p = [
         float(mann_whitney(*(Samples(v, np.array([0, len(v)])) for v in pair)).p[0]) if len(pair[0]) else 1.0
@@ -316,7 +342,7 @@ def _pieces(
 
 
 def _samples(sides: Sides, keys: list[I64], kind: str, number: int) -> tuple[tuple[F64, F64], int]:
-    """Mean time per call in each request that has such calls, on both sides; and the slowest call."""
+    """Return the mean time per call in each request that has such calls, for both sides, and the slowest suspect call."""
     parts = []
     for side, key in zip(sides.both, keys, strict=True):
         calls = np.flatnonzero(key == number)

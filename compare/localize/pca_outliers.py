@@ -1,16 +1,19 @@
-"""Which requests of a cluster are anomalous: what the usual ways to vary together leave unexplained (PCA, Mi et al.).
+"""Find the anomalous requests of a cluster: those that its principal components leave unexplained (PCA, Mi et al.).
 
-A cluster is a matrix of latencies, requests by calls. Its first principal components, which hold `variance` of what varies, are
-how requests usually differ; a request is anomalous if its squared error outside of them passes the threshold Q of Jackson and
-Mudholkar. PCA needs at least as many requests as calls, and few components: otherwise the components hold every request, the
-errors are nothing, and nothing is anomalous ever. Such clusters say so, and are judged robustly instead: by how many robust
-deviations from the cluster's median (of logarithms, as latencies are skewed) a request's calls are slower, summed; a request is
-anomalous if its sum lies as far from the median sum as one in 1 / (1 - `confidence`) of a normal distribution, whose width the
-sums themselves tell, heavy tails and all. A shrunken covariance would still estimate n^2 numbers from m < n rows; median and
-deviation are two per call, and one slow request does not move them. What robust sums call anomalous is so in clusters fit for
-PCA, too: a few requests that are slow enough make up most of the variance, and are a component themselves (the published
-method is `score > threshold` alone).
-Invariant: a split says how it was made and why.
+A cluster is a matrix of latencies, requests by calls. Its first principal components, which explain `variance` of the total
+variance, describe how requests usually differ. A request is anomalous if its squared error outside of these components
+exceeds the threshold Q of Jackson and Mudholkar.
+
+PCA needs at least as many requests as calls, and few components; otherwise the components explain every request and nothing
+is anomalous. Such clusters are reported and judged robustly instead. The score of a request is the sum of the robust
+deviations by which its calls are slower than the median of the cluster. Deviations are those of logarithms, because latencies
+are skewed. The request is anomalous if its score exceeds the median score by the `confidence` quantile of a normal
+distribution; the width of this distribution is the robust deviation of the scores. A shrunken covariance would still estimate
+n^2 numbers from m < n rows. Median and deviation are two numbers per call, and one slow request does not move them.
+
+The robust scores also mark requests in clusters that suit PCA: a few very slow requests make up most of the variance and
+form a component themselves. (The published method is `score > threshold` alone.) Invariant: a split names its method and
+the reason.
 """
 
 from __future__ import annotations
@@ -29,24 +32,26 @@ from clew.graph.ops.flows.flows import Flows
 VARIANCE = 0.95
 CONFIDENCE = 0.999
 LOW_RANK = 0.5
-"""Components are few if they are at most this part of the calls that vary."""
+"""The maximum number of components, as a share of the rank of the matrix."""
 SMALLEST = 4
-"""Requests from which a median and a deviation mean something."""
+"""The minimum number of requests for a meaningful median and deviation."""
 BINS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
+    """A cluster split into normal and anomalous requests."""
+
     cluster: Cluster
     method: Literal["pca", "robust z", "none"]
     why: str
-    """In words."""
+    """The reason for the method, as text."""
     components: int
     score: F64
-    """Per request of the cluster: squared prediction error, or the sum of robust deviations."""
+    """The score of each request of the cluster: its squared prediction error, or its sum of robust deviations."""
     threshold: float
     gross: npt.NDArray[np.bool_]
-    """Requests so slow that they are a component themselves."""
+    """Whether each request is so slow that it forms a component itself."""
 
     @property
     def anomalous(self) -> npt.NDArray[np.bool_]:
@@ -55,12 +60,14 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
+    """The splits of all clusters of some requests."""
+
     flows: Flows
     splits: tuple[Split, ...]
 
     @cached_property
     def anomalous(self) -> npt.NDArray[np.bool_]:
-        """Whether each request is anomalous."""
+        """Return whether each request is anomalous."""
         found = np.zeros(len(self.flows), bool)
         for split in self.splits:
             found[split.cluster.requests] = split.anomalous
@@ -75,6 +82,7 @@ class Residuals:
 def find_residuals(
     flows: Flows, *, alpha: float = ALPHA, variance: float = VARIANCE, confidence: float = CONFIDENCE
 ) -> Residuals:
+    """Cluster the requests, and split each cluster into normal and anomalous requests."""
     return Residuals(
         flows,
         tuple(
@@ -85,6 +93,7 @@ def find_residuals(
 
 
 def split_cluster(cluster: Cluster, matrix: F64, variance: float = VARIANCE, confidence: float = CONFIDENCE) -> Split:
+    """Split a cluster, given its matrix of latencies in ns, by PCA if possible, otherwise robustly."""
     m, n = matrix.shape
     if m < SMALLEST:
         return _none(cluster, f"fewer than {SMALLEST} requests are too few to detect outliers")
@@ -92,7 +101,7 @@ def split_cluster(cluster: Cluster, matrix: F64, variance: float = VARIANCE, con
         why = f"PCA needs at least as many requests as calls: there are {m} requests with {n} calls"
         return _robust(cluster, matrix, confidence, why)
     centred = matrix - matrix.mean(0)
-    # Squares of singular values are the covariance's eigenvalues, without the loss of squaring the matrix.
+    # The squared singular values are the eigenvalues of the covariance, without the precision loss of squaring the matrix.
     _, singular, axes = np.linalg.svd(centred, full_matrices=False)
     values = singular**2 / (m - 1)
     total = values.sum()
@@ -116,7 +125,7 @@ def _none(cluster: Cluster, why: str) -> Split:
 
 
 def q_threshold(values: F64, confidence: float = CONFIDENCE) -> float:
-    """Of the squared prediction error, from the eigenvalues left out (Jackson and Mudholkar)."""
+    """Return the threshold of the squared prediction error from the eigenvalues left out (Jackson and Mudholkar)."""
     from scipy.special import ndtri
 
     one, two, three = (float((values**power).sum()) for power in (1, 2, 3))
@@ -124,18 +133,19 @@ def q_threshold(values: F64, confidence: float = CONFIDENCE) -> float:
         return 0.0
     h = 1 - 2 * one * three / (3 * two**2)
     c = float(ndtri(confidence))
-    # c is of the normal distribution of (Q / one)^h, which falls in Q where h is below zero.
+    # c is a quantile of the normal distribution of (Q / one)^h, which decreases with Q if h is negative.
     base = (c if h >= 0 else -c) * np.sqrt(2 * two * h**2) / one + 1 + two * h * (h - 1) / one**2
     return float(one * max(base, 0.0) ** (1 / h)) if base > 0 else float("inf")
 
 
 def _robust(cluster: Cluster, matrix: F64, confidence: float, why: str) -> Split:
+    """Split a cluster by the sum of the robust deviations of each request."""
     from scipy.special import ndtri
 
     logs = np.log(np.maximum(matrix, 1.0))
     middle = np.median(logs, axis=0)
     deviation = 1.4826 * np.median(np.abs(logs - middle), axis=0)
-    # Some calls nearly always take the same time: for them a change by a tenth is not unusual.
+    # The lower bound is for calls of nearly constant time: for them, a change by a tenth is not unusual.
     z = (logs - middle) / np.maximum(deviation, 0.05)
     score = np.maximum(z, 0.0).sum(1)
     centre = float(np.median(score))
@@ -147,11 +157,13 @@ def _robust(cluster: Cluster, matrix: F64, confidence: float, why: str) -> Split
 
 @dataclass(frozen=True)
 class RankedMethod:
+    """A method, and how much its times differ between normal and anomalous requests."""
+
     label: str
     p: float
-    """Two-sided, of the most different call of the label."""
+    """The two-sided probability of the most different call of the label."""
     delta: float
-    """Cliff's, of that call."""
+    """Cliff's delta of that call."""
     mean_normal_ns: float
     mean_anomalous_ns: float
     samples_normal: int
@@ -159,7 +171,8 @@ class RankedMethod:
 
 
 def rank_methods(found: Residuals, column: str = "self_ns") -> tuple[RankedMethod, ...]:
-    """By how different their times are in normal and in anomalous requests (Mann and Whitney), the most different first."""
+    """Rank methods by the difference of their times between normal and anomalous requests (Mann and Whitney), largest
+    first."""
     best: dict[str, RankedMethod] = {}
     flows = found.flows
     for split in found.splits:
@@ -187,6 +200,8 @@ def _by_column(matrix: F64) -> Samples:
 
 @dataclass(frozen=True)
 class RankedInstance:
+    """An instance, and how much its times differ from those of the other instances."""
+
     instance: str
     divergence: float
     """Mean Jensen–Shannon divergence (bits, 0 to 1) from the other instances of the same calls."""
@@ -194,7 +209,7 @@ class RankedInstance:
 
 
 def rank_instances(flows: Flows, label: int, column: str = "self_ns", bins: int = BINS) -> tuple[RankedInstance, ...]:
-    """Of those that ran calls of a label: by how far their times are from the others'."""
+    """Rank the instances that ran calls of a label by the divergence of their times from those of the other instances."""
     calls = np.flatnonzero(flows.label == label)
     instance, values = flows.instance[calls].astype(np.int64), getattr(flows, column)[calls].astype(np.float64)
     names = np.unique(instance)
@@ -210,7 +225,7 @@ def rank_instances(flows: Flows, label: int, column: str = "self_ns", bins: int 
 
 
 def histograms(values: F64, group: I64, groups: int, bins: int = BINS) -> F64:
-    """A row per group, over bins that all share; of logarithms, since latencies are skewed."""
+    """Return a histogram per group as a row, over common bins of logarithms, because latencies are skewed."""
     logs = np.log(np.maximum(values, 1.0))
     low, high = float(logs.min()), float(logs.max())
     at = np.clip(((logs - low) / max(high - low, 1e-9) * bins).astype(np.int64), 0, bins - 1)

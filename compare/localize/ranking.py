@@ -1,10 +1,12 @@
-"""Where to look: one ranked list of suspects from all kinds of evidence, with the reason for each.
+"""Rank suspects by all kinds of evidence, with the reasons for each.
 
-A suspect is a place (a service, or in a run of one service a function) with what speaks against it: time of its own (work and
-waiting apart), slow ways to it, one instance slower than its like, calls new or missing, errors, words in logs. Its score is in
-bits: doublings of time, at `time` bits each, and surprise at what it does. A fault seldom begins with the first request that is
-recorded: bits are the mean over the instants that it may have begun at. Invariant: significance is a weight, never a gate;
-time that a callee explains, and behaviour that an earlier surprise explains, counts for nobody else.
+A suspect is a place: a service or, in a run of one service, a function. Evidence of time is a place's own time (work and
+waiting separately), slow hops to it, and an instance slower than its peers. Evidence of behaviour is new or missing calls,
+errors, and words in logs. The score is in bits: doublings of time, at `time` bits each, plus the surprise at its behaviour. A
+fault seldom starts with the first recorded request, so bits are the mean over several possible instants of onset.
+
+Invariants: significance is a weight and never excludes evidence. Time that a callee explains, and behaviour that an
+earlier surprise explains, counts only once.
 """
 
 from __future__ import annotations
@@ -28,11 +30,12 @@ from clew.graph.ops.flows.flows import Flows
 from clew.graph.render.table import Table, table_of
 
 ONSETS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75)
-"""Where in its run a fault may begin, as shares of the time from the first request to the last."""
+"""The instants at which a fault may start, as shares of the time from the first request of the run to the last."""
 LEAST_AFTER = 5
-"""Requests after an instant, or it is none that a fault is looked for from."""
+"""The minimum number of requests after an instant for it to be examined as an onset."""
 SINCE = 1.25
-"""How many times the bits of all requests those after an instant must have, to say that it began there."""
+"""The minimum ratio of the bits of requests after an instant to the bits of all requests, to report the instant as the
+onset."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +96,19 @@ class Suspect:
     """Strongest first, computed from the requests since then."""
 
     def sentence(self) -> str:
-        said = self.evidence[0].sentence()
-        said = said if self.place in said else f"{self.place}: {said}"
+        text = self.evidence[0].sentence()
+        text = text if self.place in text else f"{self.place}: {text}"
         return (
-            said
+            text
             if self.since_ns is None
-            else f"{said}, starting {duration(self.since_ns)} after the first suspect request"
+            else f"{text}, starting {duration(self.since_ns)} after the first suspect request"
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Localization(Shown):
+    """The ranked suspects for the difference between two sets of requests."""
+
     suspects: tuple[Suspect, ...]
     """Likeliest first; contains each service, or each function of a single service, once."""
     thresholds: Thresholds
@@ -118,13 +123,13 @@ class Localization(Shown):
 
     def sentence(self) -> str:
         if self.residuals is not None:
-            said = self.residuals.sentence()
+            text = self.residuals.sentence()
             first = (
                 f"first suspect: {self.suspects[0].sentence()}"
                 if self.suspects
                 else "no suspect: no place differs noticeably"
             )
-            return f"{said}; {first}"
+            return f"{text}; {first}"
         of = f"of {self.suspect:,} requests against {self.reference:,}"
         if not self.suspects:
             return f"no suspect: no place differs noticeably {of}"
@@ -134,7 +139,7 @@ class Localization(Shown):
         return self.thresholds.explain()
 
     def table(self) -> Table:
-        """A row per suspect."""
+        """Return a table with a row per suspect."""
         return table_of(self.suspects, ("place", "score", "kind", "service", "method", "caller", "instance"))
 
     def to_json(self) -> dict[str, Any]:
@@ -162,34 +167,37 @@ class Localization(Shown):
 def localize(
     suspect: Flows, reference: Flows | None = None, thresholds: Thresholds | None = None, **options: float
 ) -> Localization:
-    """The suspects for what is different in some requests from a reference; without one, in those of them that are anomalous
-    from the others. `options` are thresholds. Raises `QueryError` for one that there is not."""
+    """Rank the suspects for the difference between the requests `suspect` and a reference.
+
+    Without a reference, the anomalous requests are compared with the rest. `options` are thresholds by name. Raises
+    `QueryError` for an unknown threshold or an invalid value.
+    """
     chosen = (thresholds or Thresholds()).having(options)
     residuals = None
-    suspect = _thinned(suspect, int(chosen.most))
+    suspect = _sample(suspect, int(chosen.most))
     if reference is None:
         residuals = find_residuals(suspect, alpha=chosen.alpha, variance=chosen.variance, confidence=chosen.confidence)
         odd = residuals.anomalous
         reference, suspect = suspect.take(~odd), suspect.take(odd)
     else:
-        reference = _thinned(reference, int(chosen.most))
+        reference = _sample(reference, int(chosen.most))
     suspects: list[Suspect] = []
     if len(reference) and len(suspect):
-        # What is anomalous in a run is so whenever it was.
-        later = [np.arange(len(suspect))] if residuals is not None else _later(suspect)
-        parts = [_found(reference, suspect.take(requests), chosen) for requests in later]
+        # Requests that are anomalous in their own run are examined regardless of their time.
+        by_onset = [np.arange(len(suspect))] if residuals is not None else _requests_by_onset(suspect)
+        parts = [_score_places(reference, suspect.take(requests), chosen) for requests in by_onset]
         places = {place for part in parts for place in part}
         scores = {place: sum(part[place].score for part in parts if place in part) / len(parts) for place in places}
         for place in sorted(places, key=lambda place: (-scores[place], place)):
             if scores[place] < chosen.least:
                 break
-            suspects.append(_suspect(place, scores[place], parts, later, suspect))
+            suspects.append(_suspect(place, scores[place], parts, by_onset, suspect))
     services = len(two_sides(reference, suspect).services)
     return Localization(tuple(suspects), chosen, len(reference), len(suspect), services, residuals, suspect)
 
 
-def _later(suspect: Flows) -> list[I64]:
-    """Per instant that a fault may have begun at, in each run, the requests after it; at first all."""
+def _requests_by_onset(suspect: Flows) -> list[I64]:
+    """Return, per possible onset of a fault, the requests of each run after it; the first entry has all requests."""
     start = suspect.start_ns.astype(np.float64)
     low, high = np.full((2, len(suspect.runs)), np.inf)
     np.minimum.at(low, suspect.run, start)
@@ -200,13 +208,15 @@ def _later(suspect: Flows) -> list[I64]:
 
 
 class _Place(NamedTuple):
+    """A place with evidence against it."""
+
     score: float
-    pieces: list[Evidence]
-    """The strongest first."""
+    items: list[Evidence]
+    """The evidence, strongest first."""
 
 
-def _found(reference: Flows, suspect: Flows, thresholds: Thresholds) -> dict[str, _Place]:
-    """Places with what speaks against them in these requests."""
+def _score_places(reference: Flows, suspect: Flows, thresholds: Thresholds) -> dict[str, _Place]:
+    """Return the places with evidence against them in these requests, by name."""
     sides = two_sides(reference, suspect)
     slow = find_slowness(sides, half=thresholds.half, floor=thresholds.floor, most=int(thresholds.pieces))
     odd_ones = find_instances(sides, half=thresholds.half, floor=thresholds.floor)
@@ -214,14 +224,14 @@ def _found(reference: Flows, suspect: Flows, thresholds: Thresholds) -> dict[str
     score = thresholds.time * np.maximum(slow.bits, odd_ones.bits) + behaviour.bits
     found = {}
     for place in np.flatnonzero(score > 0).tolist():
-        pieces = [*slow.evidence.get(place, ())]
+        items = [*slow.evidence.get(place, ())]
         if place in odd_ones.evidence:
-            pieces.append(odd_ones.evidence[place])
-        pieces = [replace(piece, bits=thresholds.time * piece.bits) for piece in pieces]
-        pieces += behaviour.evidence.get(place, ())
-        if pieces:
-            pieces.sort(key=lambda piece: -piece.bits)
-            found[sides.places[place]] = _Place(float(score[place]), pieces)
+            items.append(odd_ones.evidence[place])
+        items = [replace(item, bits=thresholds.time * item.bits) for item in items]
+        items += behaviour.evidence.get(place, ())
+        if items:
+            items.sort(key=lambda item: -item.bits)
+            found[sides.places[place]] = _Place(float(score[place]), items)
     return found
 
 
@@ -231,26 +241,27 @@ _SUBJECTS: dict[str, Subject] = {
 }  # fmt: skip
 
 
-def _suspect(place: str, score: float, parts: list[dict[str, _Place]], later: list[I64], suspect: Flows) -> Suspect:
+def _suspect(place: str, score: float, parts: list[dict[str, _Place]], by_onset: list[I64], suspect: Flows) -> Suspect:
+    """Return a suspect with the evidence from its onset, scaled to its score."""
     found = [part[place].score if place in part else 0.0 for part in parts]
     at = int(np.argmax(found))
     if at and found[at] < SINCE * found[0]:
         at = 0
     since = None
     if at and len(suspect.runs) == 1:
-        since = int(suspect.start_ns[later[at]].min() - suspect.start_ns.min())
-    pieces = tuple(
-        replace(piece, bits=piece.bits * score / found[at], call=_call(piece.call, later[at], suspect))
-        for piece in parts[at][place].pieces
+        since = int(suspect.start_ns[by_onset[at]].min() - suspect.start_ns.min())
+    items = tuple(
+        replace(item, bits=item.bits * score / found[at], call=_call(item.call, by_onset[at], suspect))
+        for item in parts[at][place].items
     )
-    first = pieces[0]
-    instance = next((piece.instance for piece in pieces if piece.instance), "")
+    first = items[0]
+    instance = next((item.instance for item in items if item.instance), "")
     kind = _SUBJECTS[first.kind]
-    return Suspect(place, score, kind, first.service, first.method, first.caller, instance, since, pieces)
+    return Suspect(place, score, kind, first.service, first.method, first.caller, instance, since, items)
 
 
 def _call(call: int, requests: I64, suspect: Flows) -> int:
-    """Of some requests' calls one, by its place among those of all."""
+    """Convert the index of a call among the calls of `requests` to its index among the calls of all suspect requests."""
     if call < 0:
         return call
     sizes = (suspect.first[1:] - suspect.first[:-1])[requests]
@@ -259,7 +270,7 @@ def _call(call: int, requests: I64, suspect: Flows) -> int:
     return int(suspect.first[requests[request]] + call - (ends[request] - sizes[request]))
 
 
-def _thinned(flows: Flows, most: int) -> Flows:
+def _sample(flows: Flows, most: int) -> Flows:
     if len(flows) <= most:
         return flows
     return flows.take(np.linspace(0, len(flows) - 1, most).astype(np.int64))

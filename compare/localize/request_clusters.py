@@ -1,9 +1,10 @@
-"""Requests with one sequence of calls as a cluster, and what is rare joined to what is alike and frequent (Mi et al.).
+"""Cluster requests by their sequence of calls, and merge rare sequences into similar frequent ones (Mi et al.).
 
-Sequences are the calls' labels in the order of flows; on which host they ran does not matter. Clusters are *major* from the
-largest down until they hold `alpha` of all requests; each *minor* one is merged into the major one that is fewest edits away,
-if it is at least as long; the others stay as they are. (The published algorithm forgets to append what it selected.)
-Invariant: each request is in one cluster, whose matrix has a column for each call of its sequence.
+A sequence has the labels of the calls in the order of the flow, regardless of the host. Clusters are *major*, from the
+largest down, until they contain `alpha` of all requests. Each *minor* cluster is merged into the major cluster with the
+smallest edit distance among those that are not longer; without such a cluster it stays separate. (The published algorithm
+omits the step that appends the selected cluster.) Invariant: each request is in one cluster, whose matrix has a column per
+call of its sequence.
 """
 
 from __future__ import annotations
@@ -21,17 +22,21 @@ ALPHA = 0.75
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
+    """Requests with one sequence of calls, or with similar ones."""
+
     sequence: I64
-    """Labels of the calls."""
+    """The labels of the calls."""
     major: bool
     requests: I64
     calls: I64
-    """Requests by calls of the sequence: places in the columns of calls, -1 for one that a merged request has not."""
+    """A matrix of requests by calls of the sequence: indices into the columns of calls, or -1 for a call that a merged
+    request lacks."""
     merged: int
-    """Requests that came from minor clusters."""
+    """The number of requests from minor clusters."""
 
     def matrix(self, column: F64) -> F64:
-        """Values of calls; those that are missing are the mean of their column, so that they tell nothing."""
+        """Return the values of the calls as a matrix; a missing value is replaced by the mean of its column, so that it
+        has no influence."""
         values = np.where(self.calls >= 0, column[np.maximum(self.calls, 0)].astype(np.float64), np.nan)
         missing = np.isnan(values)
         means = np.where(missing, 0.0, values).sum(0) / np.maximum((~missing).sum(0), 1)
@@ -39,7 +44,7 @@ class Cluster:
 
 
 def find_clusters(flows: Flows, alpha: float = ALPHA) -> tuple[Cluster, ...]:
-    """The largest first."""
+    """Return the clusters, largest first."""
     groups: dict[bytes, list[int]] = {}
     for request in range(len(flows)):
         groups.setdefault(flows.label[flows.places(request)].astype(np.int64).tobytes(), []).append(request)
@@ -83,7 +88,7 @@ def _cluster(flows: Flows, sequence: I64, parts: Sequence[tuple[I64, list[int]]]
 
 
 def aligned(sequence: I64, other: I64) -> I64:
-    """Per call of a sequence its like in another, by fewest edits; -1 for none."""
+    """Return, per call of a sequence, the index of its counterpart in another sequence by minimum edit distance, or -1."""
     if np.array_equal(sequence, other):
         return np.arange(len(sequence))
     n, m = len(sequence), len(other)

@@ -1,10 +1,11 @@
-"""The calls of some requests as a search for causes sees them: whose place, whose visit, and which time is whose own.
+"""Map the calls of requests to places, visits and own times, for localization.
 
-A *place* is what can be suspected: a service, or where a run has only one, a function. A *visit* is what a place does for one
-call that reaches it from elsewhere: that call and those below it in the same place. Own time is without that of anything that
-ran meanwhile and explains it: *work* and *waiting* are a call's, *edge* time passed on the way to a call and back (network,
-queue). Invariant: of a trace made of others' spans, in which nobody recorded who worked and who waited, each instant belongs
-to the call that began last of those that go on; so no time counts twice, and no caller looks slow because its callee is.
+A *place* is a possible suspect: a service or, if a run has only one service, a function. A *visit* consists of a call that
+reaches a place from another place, and the calls below it in the same place. Own time excludes the time of concurrent work
+that explains it: *work* and *waiting* belong to a call; *edge* time passes on the way to a call and back (network, queue).
+
+Invariant: in an imported trace, which does not record who worked and who waited, each instant belongs to the running call
+that began last. Therefore no time counts twice, and a slow callee does not make its caller look slow.
 """
 
 from __future__ import annotations
@@ -23,40 +24,40 @@ from clew.compare.stats.tests import F64, I64
 from clew.graph.model.array_utils import lengths
 from clew.graph.model.open_run import OpenRun
 from clew.graph.ops.flows.flows import Flows
-from clew.records.run.directory import PACKED_SUFFIX, TRACE_SUFFIX
+from clew.records.run.directory import COMPRESSED_SUFFIX, TRACE_SUFFIX
 
 _NUMBER = re.compile(r" #\d+$")
-"""Behind the names of processes that are alike."""
+"""The numeric suffix of the names of identical processes."""
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Columns beside those of `flows`, with codes that both sides of a comparison share."""
+    """One side of a comparison: columns in addition to those of `flows`, with codes that both sides share."""
 
     flows: Flows
     service: I64
-    """Per call: the name of its process, which for spans of others is `service.name`."""
+    """The service of each call: the name of its process; for imported spans, `service.name`."""
     label: I64
     template: I64
-    """Per log."""
+    """The template of each log."""
     place: I64
-    """Per call: its service, or its label."""
+    """The place of each call: its service, or its label."""
 
     @cached_property
     def request(self) -> I64:
-        """Per call."""
+        """Return the request of each call."""
         return np.repeat(np.arange(len(self.flows)), lengths(self.flows.first))
 
     @cached_property
     def parent(self) -> I64:
-        """Per call another, -1 at a root."""
+        """Return the parent of each call; -1 for a root."""
         parent = self.flows.parent.astype(np.int64)
         return np.where(parent >= 0, parent + self.flows.first[self.request], -1)
 
     @cached_property
     def caller(self) -> I64:
-        """Per call the label of its parent, -1 at a root."""
+        """Return the label of each call's parent; -1 for a root."""
         return self._of_parent(self.label)
 
     def _of_parent(self, column: I64) -> I64:
@@ -64,17 +65,17 @@ class Side:
 
     @cached_property
     def enters(self) -> Mask:
-        """Does a visit begin with it?"""
+        """Return whether each call begins a visit."""
         return np.not_equal(self._of_parent(self.place), self.place)
 
     @cached_property
     def entries(self) -> I64:
-        """The calls that visits begin with: visit i with `entries[i]`."""
+        """Return the calls that begin visits: visit i begins with `entries[i]`."""
         return np.flatnonzero(self.enters)
 
     @cached_property
     def visit(self) -> I64:
-        """Per call the number of its visit."""
+        """Return the number of each call's visit."""
         above = np.where(self.enters, np.arange(len(self.parent)), self.parent)
         while len(above):
             farther = above[above]
@@ -85,19 +86,20 @@ class Side:
 
     @cached_property
     def crosses(self) -> I64:
-        """Calls from one service to another."""
+        """Return the calls from one service to another."""
         return np.flatnonzero((self.parent >= 0) & (self._of_parent(self.service) != self.service))
 
     @cached_property
     def times(self) -> dict[str, F64]:
-        """By kind, "work", "waiting" and "edge", a column of calls, ns. The time of an edge is at the call that it leads to."""
+        """Return the own times of calls in ns, by kind: "work", "waiting" and "edge". The time of an edge belongs to its
+        callee."""
         flows, size = self.flows, len(self.parent)
         made: dict[str, F64] = {kind: np.zeros(size) for kind in KINDS}
         spans = np.array([not is_recorded(run) for run in flows.runs], bool)[flows.run]
         _share_time(flows, np.flatnonzero(spans), made["work"])
         for category in np.unique(flows.category[~spans]).tolist():
             _recorded_times(flows, np.flatnonzero((flows.category == category) & ~spans), made)
-        # A span that does nothing but call another service is the way there.
+        # The own time of a span that only calls another service is the time of the hop to that service.
         far = self.crosses[spans[self.request[self.crosses]]]
         far = far[np.unique(self.parent[far], return_index=True)[1]]
         near = np.ones(size, bool)
@@ -113,13 +115,15 @@ KINDS: tuple[Literal["work", "waiting", "edge"], ...] = ("work", "waiting", "edg
 
 @dataclass(frozen=True, eq=False)
 class Sides:
+    """Both sides of a comparison, with the names behind their shared codes."""
+
     reference: Side
     suspect: Side
     services: tuple[str, ...]
     labels: tuple[str, ...]
     templates: tuple[str, ...]
     places: tuple[str, ...]
-    """Services, or labels."""
+    """The names of the services, or of the labels."""
     by_service: bool
 
     @property
@@ -128,7 +132,7 @@ class Sides:
 
 
 def two_sides(reference: Flows, suspect: Flows) -> Sides:
-    """Under one numbering of services, labels and templates."""
+    """Return both sides of a comparison with common codes of services, labels and templates."""
     services: dict[str, int] = {}
     labels: dict[str, int] = {}
     templates: dict[str, int] = {}
@@ -142,7 +146,7 @@ def two_sides(reference: Flows, suspect: Flows) -> Sides:
             )
         )
     by_service = max(len(np.unique(column[0])) for column in columns) > 1
-    if not by_service:  # one program that is called otherwise in the other run is no other service
+    if not by_service:  # one program with another process name in the other run is still the same service
         only = [int(service[0]) for service, _, _ in columns if len(service)]
         columns = [(np.full_like(column[0], (only or [0])[-1]), column[1], column[2]) for column in columns]
     sides = [
@@ -170,20 +174,20 @@ def _services(flows: Flows, known: dict[str, int]) -> I64:
 
 
 def is_recorded(run: OpenRun) -> bool:
-    """By clew, or made of spans that others measured?"""
-    return any(process.file.endswith((TRACE_SUFFIX, PACKED_SUFFIX)) for process in run.graph.processes)
+    """Return whether clew recorded the run; otherwise it was imported from spans."""
+    return any(process.file.endswith((TRACE_SUFFIX, COMPRESSED_SUFFIX)) for process in run.graph.processes)
 
 
 def _share_time(flows: Flows, requests: I64, into: F64) -> None:
-    """Each instant of a request to the call that began last of those that go on."""
+    """Add each instant of a request to the running call that began last."""
     for request in requests.tolist():
         at = flows.places(request)
         parent, begin = flows.parent[at].tolist(), flows.begin_ns[at].tolist()
         end = (flows.begin_ns[at] + flows.total_ns[at]).tolist()
         for place in range(1, len(parent)):
-            # Clocks of two machines: what is called begins no earlier than its caller.
+            # Clocks of two machines may differ: a callee cannot begin before its caller.
             begin[place] = max(begin[place], begin[parent[place]])
-        covered: list[tuple[int, int]] = []  # what later calls take, apart from each other, the earliest last
+        covered: list[tuple[int, int]] = []  # disjoint intervals of the later calls, the earliest last
         for place in sorted(range(len(parent)), key=lambda place: (begin[place], place), reverse=True):
             start, reached = begin[place], begin[place]
             stop, free = max(end[place], start), 0
@@ -197,7 +201,7 @@ def _share_time(flows: Flows, requests: I64, into: F64) -> None:
 
 
 def _recorded_times(flows: Flows, requests: I64, made: dict[str, F64]) -> None:
-    """Of requests of one category."""
+    """Write the own times of recorded requests of one category."""
     found = call_times(flows, requests)
     places = flows.first[requests][:, None] + np.arange(found.work.shape[1])
     idle, on_loop = idle_times(flows, requests, found)

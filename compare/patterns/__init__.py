@@ -1,1 +1,1 @@
-"""Patterns: what threads and tasks repeat (ThreadViewer)."""
+"""Patterns: call sequences that threads and tasks repeat (ThreadViewer)."""

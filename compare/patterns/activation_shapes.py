@@ -1,8 +1,8 @@
-"""What is alike in strands: activations with the same calls in them, in the same order, have one *shape*.
+"""Assign shapes to activations: activations with equal calls inside them, in the same order, have the same *shape*.
 
-Each shape has its list of shapes inside once, however often it happened, and strands have one list each, of what nobody called.
-What is asked of all places where something happened is asked of these lists, with sums over all activations. Invariant: two
-activations have one shape exactly when they began and ended alike and their lists are equal, in whichever strand they are.
+Each shape has one list of the shapes inside it, however often it occurs. Each strand has one list of its top-level
+activations. Computations over all activations use these lists, with sums over all occurrences. Invariant: two activations,
+in any strands, have one shape exactly if they began and ended alike and their lists are equal.
 """
 
 from __future__ import annotations
@@ -20,76 +20,77 @@ from clew.compare.patterns.sequitur import I32, I64
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
-    """Lists of shapes: those of the shapes first, then one per strand. A place is one in all lists together."""
+    """The lists of shapes: first one list per shape, then one per strand. A place is an index into all lists together."""
 
     of: Activations
     shape: I32
-    """Per activation."""
+    """The shape of each activation."""
     what: I32
-    """Per shape, as `Activations.what`."""
+    """The `Activations.what` of each shape."""
     first: I64
-    """List i has the places `first[i]` up to `first[i + 1]`."""
+    """List i has the places from `first[i]` to `first[i + 1]`."""
     inside: I32
-    """Per place the shape that is there."""
+    """The shape at each place."""
     place: I64
-    """Per activation the place that it is at."""
+    """The place of each activation."""
 
     def __len__(self) -> int:
         return len(self.what)
 
     @cached_property
     def count(self) -> I64:
-        """Per shape, how many activations have it."""
+        """Return the number of activations of each shape."""
         return np.bincount(self.shape, minlength=len(self))
 
     @cached_property
     def size(self) -> I64:
-        """Per shape, how many activations are in one, itself included."""
+        """Return the number of activations in one activation of each shape, including itself."""
         size = np.zeros(len(self), np.int64)
         size[self.shape] = self.of.size
         return size
 
     @cached_property
     def one_of(self) -> I64:
-        """Per shape the first activation that has it."""
+        """Return the first activation of each shape."""
         one = np.zeros(len(self), np.int64)
         one[self.shape[::-1]] = np.arange(len(self.of))[::-1]
         return one
 
     @cached_property
     def mean_ns(self) -> npt.NDArray[np.float64]:
-        """Per shape, how long one of them takes."""
+        """Return the mean time of each shape."""
         total = np.bincount(self.inside, self.total_ns, len(self))
         return np.asarray(total / np.maximum(self.count, 1))
 
     @cached_property
     def list_of(self) -> I64:
-        """Per place the list that it is in."""
+        """Return the list of each place."""
         return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
 
     @cached_property
     def times(self) -> I64:
-        """Per list, how often it happened."""
+        """Return the number of occurrences of each list."""
         return np.concatenate((self.count, np.ones(len(self.first) - 1 - len(self), np.int64)))
 
     @cached_property
     def total_ns(self) -> I64:
-        """Per place, summed over all that happened there: how long it took,"""
+        """Return the total time of all activations at each place."""
         return self._sum(self.of.end_ns - self.of.begin_ns)
 
     @cached_property
     def own_ns(self) -> I64:
-        """and how long it was in recorded code."""
+        """Return the total own time, in recorded code, of all activations at each place."""
         sums = np.concatenate(([0], np.cumsum(self.of.own_ns)))
         at = np.arange(len(self.of))
         return self._sum(sums[at + self.of.size] - sums[at])
 
     def _sum(self, values: I64) -> I64:
-        """A float holds whole nanoseconds up to 104 days."""
+        """Return the sum of the values at each place; floats are exact for nanoseconds up to 104 days."""
         return np.bincount(self.place, values, len(self.inside)).astype(np.int64)
 
 
 def shapes_of(activations: Activations) -> Shapes:
+    """Return the shapes of activations."""
     what, size = activations.what, activations.size
     made = kernels.shapes(np.ascontiguousarray(what), np.ascontiguousarray(size))
     columns = [np.frombuffer(column, dtype) for column, dtype in zip(made, _COLUMNS, strict=True)]

@@ -1,9 +1,9 @@
-"""Strands as sequences of what began and what ended: the calls of each, in pieces that nest.
+"""Describe strands as nested activations: the calls of each strand, in segments that nest.
 
-An *activation* is a call, or of a generator or coroutine a stretch of one from where it was called or resumed to where it
-returned, raised or was suspended. One that was only left while its strand waited goes on as the same; one above which something
-ended without it is unfinished, and ends there. Invariant: activations of a strand nest without exception and come in preorder:
-those in activation i are the next `size[i] - 1`.
+An *activation* is a call or, for a generator or coroutine, a segment of one: from its call or resumption until it returns,
+raises or is suspended. An activation that the strand left only to wait continues as the same activation. An activation is
+unfinished if an enclosing activation ended without it; it ends there. Invariant: activations of a strand nest and are in
+preorder: those inside activation i are the next `size[i] - 1`.
 """
 
 from __future__ import annotations
@@ -24,56 +24,57 @@ from clew.records.errors import ClewError
 
 U8 = npt.NDArray[np.uint8]
 RESUMED = 4
-"""How an activation began, if it was not called,"""
+"""The way in which an activation began if it was not called."""
 RAISED, SUSPENDED, UNFINISHED = 1, 2, 3
-"""and how it ended, if it did not return; as in csrc/activations.h."""
+"""The ways in which an activation ended if it did not return; as in csrc/activations.h."""
 WAYS = 8
-"""In so many ways may what has a label begin (called, `RESUMED`) and end (returned, `RAISED`, …); a way is their sum."""
+"""The number of ways to begin (called, `RESUMED`) and end (returned, `RAISED`, …). A way is the sum of both."""
 
 
 @dataclass(frozen=True, eq=False)
 class Activations:
-    """Columns, strand by strand."""
+    """The activations as columns, strand by strand."""
 
     labels: tuple[str, ...]
     strands: tuple[int, ...]
     bounds: I64
-    """Strand number i has the activations `bounds[i]` up to `bounds[i + 1]`."""
+    """Strand number i has the activations from `bounds[i]` to `bounds[i + 1]`."""
     from_ns: I64
-    """Per strand its first event's time,"""
+    """The time of each strand's first event."""
     to_ns: I64
-    """and its last one's."""
+    """The time of each strand's last event."""
     events: int
     what: I32
-    """What it is, `WAYS * label + way`: two of equal content and `what` are alike."""
+    """`WAYS * label + way` of each activation; two activations of equal content and `what` are alike."""
     parent: I32
-    """-1 where a strand called it."""
+    """The enclosing activation; -1 at the top of a strand."""
     size: I32
     first: I64
-    """Row of the event it began with, and"""
+    """The row of the event that began each activation."""
     last: I64
-    """of the one it ended with."""
+    """The row of the event that ended each activation."""
     begin_ns: I64
     end_ns: I64
     own_ns: I64
-    """In its own code: without recorded calls and waits."""
+    """The time in its own code, without recorded calls and waiting."""
 
     def __len__(self) -> int:
         return len(self.what)
 
     @property
     def span_ns(self) -> I64:
-        """Per strand from its first event to its last."""
+        """Return the time of each strand from its first event to its last."""
         return self.to_ns - self.from_ns
 
     @cached_property
     def depth(self) -> I32:
-        """How many activations are around each."""
+        """Return the number of activations around each activation."""
         return depths(self.size)
 
     @cached_property
     def opens(self) -> I64:
-        """Per activation where in the sequence of beginnings and ends it begins. Between two strands a place is left."""
+        """Return the position of each activation's begin in the sequence of begins and ends, which has a gap between
+        strands."""
         place = np.arange(len(self), dtype=np.int64) * 2
         place -= self.depth
         place += np.repeat(np.arange(len(self.strands)), np.diff(self.bounds))
@@ -81,11 +82,11 @@ class Activations:
 
     @cached_property
     def closes(self) -> I64:
-        """And where it ends."""
+        """Return the position of each activation's end in the sequence."""
         return self.opens + 2 * self.size.astype(np.int64) - 1
 
     def sequence(self) -> I32:
-        """Beginnings and ends as symbols, strand after strand; between them symbols that are there once."""
+        """Return the begins and ends as symbols, strand after strand, separated by unique symbols."""
         strands = len(self.strands)
         made = np.full(2 * len(self) + max(strands - 1, 0), -1, np.int32)
         label, way = self.what // WAYS, self.what % WAYS
@@ -97,12 +98,12 @@ class Activations:
 
     @cached_property
     def strand_of(self) -> I32:
-        """Per activation its strand, as a place in `strands`."""
+        """Return the strand of each activation, as an index in `strands`."""
         return np.repeat(np.arange(len(self.strands), dtype=np.int32), np.diff(self.bounds))
 
 
 def depths(size: npt.NDArray[np.signedinteger[Any]]) -> I32:
-    """How many are around each of activations side by side and what is in them, told by their sizes."""
+    """Return the depth of each activation, given the sizes of consecutive activations and all activations inside them."""
     change = np.ones(len(size) + 1, np.int32)
     np.subtract.at(change, np.arange(len(size)) + size, 1)
     return (np.cumsum(change[:-1]) - 1).astype(np.int32)
@@ -111,7 +112,7 @@ def depths(size: npt.NDArray[np.signedinteger[Any]]) -> I32:
 def activations_of(
     graph: ExecutionGraph, strands: Sequence[int], level: str | LabelFunction = "function"
 ) -> Activations:
-    """Of some strands of a graph, at a level of code. Raises `ClewError` for a level that there is not."""
+    """Return the activations of some strands at a level of code. Raises `ClewError` for an unknown or unsuitable level."""
     if level in (*RUNTIME, "event"):
         known = ", ".join(name for name in level_names(graph) if name not in (*RUNTIME, "event"))
         raise ClewError(f"patterns are not available at level {level!r}; levels: {known}")
@@ -127,10 +128,10 @@ def activations_of(
         rows = slice(strand.start, strand.stop)
         columns = graph.kind[rows], graph.call[rows], ts[rows], graph.idle[rows]
         events += strand.stop - strand.start
-        parent, size, way, first, last, own = _walk(strand.start, *columns)
+        parent, size, way, first, last, own = _activations_of_strand(strand.start, *columns)
         parts.append((parent, size, first, last, own))
         ways.append(way)
-        # Who was resumed is known by the same site as who was called.
+        # A resumed function has the same site as a called one.
         codes.append(
             by_site[graph.site[first]] if by_site is not None else labels.of(graph.call[first].astype(np.int64))
         )
@@ -170,8 +171,10 @@ def _joined(parts: list[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
     return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)
 
 
-def _walk(start: int, kind: U8, call: Rows, ts: I64, idle: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[Any], ...]:
-    """Of one strand, whose first row is `start`: parent, size, way, first, last, own."""
+def _activations_of_strand(
+    start: int, kind: U8, call: Rows, ts: I64, idle: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[Any], ...]:
+    """Return the columns of one strand with first row `start`: parent, size, way, first, last, own time."""
     made = kernels.activations(
         start, np.ascontiguousarray(kind), np.ascontiguousarray(call), call.dtype == np.int64, np.ascontiguousarray(ts),
         np.ascontiguousarray(idle),

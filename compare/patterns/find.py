@@ -1,10 +1,11 @@
-"""Execution patterns (ThreadViewer): what strands do again and again, how often, how long, and what follows what.
+"""Find execution patterns (ThreadViewer): calls and call sequences that strands repeat, with counts, times and order.
 
-A pattern is a call with all that it calls, or a row of calls side by side, that is there at least twice. Calls are found by
-their shapes, rows by Sequitur: one grammar for all strands, so that what each does only once is found, too; where one strand
-ends and the next begins is a symbol that is there once. What only ever occurs as a part of one larger pattern is told with
-that. Invariant: an occurrence is counted wherever it is, at any depth, in any strand; those of one pattern never overlap, so
-that its share of the time is at most all of it.
+A pattern is a call with all its callees, or a row of consecutive calls, that occurs at least twice. Calls are found by their
+shapes, rows by Sequitur. One grammar covers all strands, so that sequences that each strand has only once are found, too; a
+unique symbol separates strands. A sequence that occurs only inside one larger pattern is reported with that pattern.
+
+Invariant: an occurrence counts at any depth, in any strand. Occurrences of one pattern never overlap, so its share of the
+time is at most 1.
 """
 
 from __future__ import annotations
@@ -109,16 +110,16 @@ class Patterns(Shown):
     shapes: Shapes
     siblings: Rows
     found: int
-    """How many there are; the first ones are `rows`."""
+    """The number of all patterns; `rows` has the first ones."""
     kind: I64
-    """Of these per pattern the shape of a call, or `~row` of `siblings`."""
+    """The shape of each pattern in `rows`, or `~row` for a row of `siblings`."""
     count: I64
     total_ns: I64
     self_ns: I64
 
     @property
     def span_ns(self) -> int:
-        """The time of all strands together, from the first event of each to its last."""
+        """Return the total time of all strands, each from its first event to its last, in ns."""
         return int(self.activations.span_ns.sum())
 
     @cached_property
@@ -127,11 +128,11 @@ class Patterns(Shown):
 
     @cached_property
     def rows(self) -> tuple[Pattern, ...]:
-        """What takes the most time first."""
+        """Return the patterns, longest total time first."""
         return tuple(self._pattern(number) for number in range(len(self.kind)))
 
     def inside(self, number: int) -> list[int]:
-        """The shapes of the calls that a pattern has side by side."""
+        """Return the shapes of the consecutive calls of a pattern."""
         kind = int(self.kind[number])
         if kind >= 0:
             return [kind]
@@ -140,14 +141,14 @@ class Patterns(Shown):
         return inside
 
     def places(self, number: int) -> I64:
-        """Where it is in the lists of shapes."""
+        """Return the places of a pattern in the lists of shapes."""
         kind = int(self.kind[number])
         if kind >= 0:
             return np.flatnonzero(self.shapes.inside == kind)
         return np.sort(self.siblings.place[self.siblings.row == ~kind])
 
     def occurrences(self, number: int) -> tuple[I64, I64]:
-        """Its occurrences, strand by strand in order: the first and the last activation of each side by side."""
+        """Return the first and the last activation of each occurrence of a pattern, ordered by strand and time."""
         if number in self._timed:
             of = self._timed[number]
             return of.first.astype(np.int64), of.last.astype(np.int64)
@@ -165,7 +166,7 @@ class Patterns(Shown):
         return {}
 
     def timed(self, number: int) -> Occurrences:
-        """When it occurs; kept, so that every further look at it is quick."""
+        """Return the occurrences of a pattern with their times; the result is cached."""
         if number not in self._timed:
             sizes = self.shapes.size[self.inside(number)[:-1]]
             offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
@@ -174,16 +175,16 @@ class Patterns(Shown):
 
     @cached_property
     def diagram(self) -> Diagram:
-        """What happens right after what, in all strands; see `clew.compare.patterns.state_diagram`."""
+        """Return the diagram of successive states in all strands; see `clew.compare.patterns.state_diagram`."""
         return diagram(self.activations)
 
     def outline(self, number: int, most: int = 100) -> list[Line]:
-        """Its calls, a line for equal ones in a row, callers before what they call."""
+        """Return the calls of a pattern, a line per group of equal consecutive calls, callers before their callees."""
         return self.outlines.lines(self.inside(number), most)
 
     @cached_property
     def successions(self) -> tuple[Succession, ...]:
-        """Which of `rows` follow which, the most frequent first; see `clew.compare.patterns.follow_ups`."""
+        """Return which of `rows` follow which, most frequent first; see `clew.compare.patterns.follow_ups`."""
         return successions(self.shapes, [(self.places(at), self.rows[at].width) for at in range(len(self.kind))])
 
     def look(self) -> None:
@@ -197,15 +198,15 @@ class Patterns(Shown):
         scope = f"{self.activations.events:,} events of {_strands(len(self.activations.strands))}"
         if not self.found:
             return f"no sequence of {self.thresholds.calls} or more calls repeats in {scope}"
-        many = "1 pattern" if self.found == 1 else f"{self.found:,} patterns"
-        return f"{many} in {scope}; first, {self.rows[0].sentence()}"
+        counted = "1 pattern" if self.found == 1 else f"{self.found:,} patterns"
+        return f"{counted} in {scope}; first, {self.rows[0].sentence()}"
 
     def explain(self) -> str:
-        """In plain words, what a pattern is."""
+        """Explain in plain words what a pattern is."""
         return self.thresholds.explain()
 
     def table(self) -> Table:
-        """A row per pattern."""
+        """Return a table with a row per pattern."""
         return table_of(
             self.rows,
             ("id", "title", "count", "total_ns", "self_ns", "mean_ns", "share", "calls", "width", "strands", "first_ns",
@@ -267,13 +268,15 @@ def find_patterns(
     thresholds: Thresholds | None = None,
     **options: int,
 ) -> Patterns:
-    """The patterns of some strands, given by number; `options` are thresholds. Raises `ClewError` for a level or an option that
-    there is not."""
+    """Find the patterns of some strands, given by number; `options` are thresholds by name.
+
+    Raises `ClewError` for an unknown level or threshold, or an invalid value.
+    """
     chosen = (thresholds or Thresholds()).having(options)
     activations = activations_of(graph, strands, level)
     shapes = shapes_of(activations)
     siblings = rows_of(shapes, infer(activations.sequence()), chosen.widest)
-    kind, count, total, own = _measured(shapes, siblings, chosen)
+    kind, count, total, own = _measure(shapes, siblings, chosen)
     order = np.lexsort((kind, -count, -total))
     found, order = len(order), order[: chosen.top]
     return Patterns(
@@ -281,40 +284,43 @@ def find_patterns(
     )
 
 
-def _measured(shapes: Shapes, siblings: Rows, thresholds: Thresholds) -> tuple[I64, I64, I64, I64]:
-    """All patterns: calls by their shapes, rows by `~number`; how often they occur, and their times."""
+def _measure(shapes: Shapes, siblings: Rows, thresholds: Thresholds) -> tuple[I64, I64, I64, I64]:
+    """Return the kind, count, total time and own time of all patterns; a kind is the shape of a call, or `~number` of a
+    row."""
     total, own = shapes.total_ns, shapes.own_ns
     row, place = siblings.row, siblings.place
     lists = shapes.list_of
     end = place + siblings.width[row]
     passed = [np.concatenate(([0], np.cumsum(column))) for column in (total, own, shapes.size[shapes.inside])]
-    took, worked = (sums[end] - sums[place] for sums in passed[:2])
+    total_of_row, own_of_row = (sums[end] - sums[place] for sums in passed[:2])
     count = _sums(row, shapes.times[lists[place]], len(siblings))
     size = np.zeros(len(siblings), np.int64)
     size[row] = passed[2][end] - passed[2][place]
 
-    part, part_of_calls = _parts(shapes, siblings, count)
+    part, part_of_calls = _only_parts(shapes, siblings, count)
     enough = ~part_of_calls & (shapes.count >= thresholds.times) & (shapes.size >= thresholds.calls)
     calls = np.flatnonzero(enough)
     rows = np.flatnonzero(~part & (count >= thresholds.times) & (size >= thresholds.calls))
     return (
         np.concatenate((calls, ~rows)),
         np.concatenate((shapes.count[calls], count[rows])),
-        np.concatenate((_sums(shapes.inside, total, len(shapes))[calls], _sums(row, took, len(siblings))[rows])),
-        np.concatenate((_sums(shapes.inside, own, len(shapes))[calls], _sums(row, worked, len(siblings))[rows])),
+        np.concatenate(
+            (_sums(shapes.inside, total, len(shapes))[calls], _sums(row, total_of_row, len(siblings))[rows])
+        ),
+        np.concatenate((_sums(shapes.inside, own, len(shapes))[calls], _sums(row, own_of_row, len(siblings))[rows])),
     )
 
 
-def _parts(shapes: Shapes, siblings: Rows, count: I64) -> tuple[Mask, Mask]:
-    """Rows, and shapes, that only ever occur as a part of one larger thing."""
+def _only_parts(shapes: Shapes, siblings: Rows, count: I64) -> tuple[Mask, Mask]:
+    """Return which rows, and which shapes, occur only as a part of one larger pattern."""
     row, place = siblings.row, siblings.place
     in_call = shapes.list_of < len(shapes)
-    # At one place, in calls that are alike.
+    # Things at a single place in calls of one shape.
     rows = np.bincount(row, minlength=len(siblings)) == 1
     rows[row[~in_call[place]]] = False
     calls = np.bincount(shapes.inside, minlength=len(shapes)) == 1
     calls[shapes.inside[~in_call]] = False
-    # In a row that occurs as often: rows by where they are first, calls by what is in them.
+    # Things in a row with as many occurrences: rows by their first place, calls by the row's content.
     first = np.full(len(siblings), len(shapes.inside), np.int64)
     np.minimum.at(first, row, place)
     order = np.lexsort((-siblings.width, first, count))
@@ -328,9 +334,9 @@ def _parts(shapes: Shapes, siblings: Rows, count: I64) -> tuple[Mask, Mask]:
 
 
 def _sums(group: npt.NDArray[np.integer[Any]], values: I64, groups: int) -> I64:
-    """A float holds whole nanoseconds up to 104 days."""
+    """Return the sum of the values of each group; floats are exact for nanoseconds up to 104 days."""
     return np.bincount(group, values, groups).astype(np.int64)
 
 
-def _strands(many: int) -> str:
-    return f"{many:,} strand{'s' * (many != 1)}"
+def _strands(counted: int) -> str:
+    return f"{counted:,} strand{'s' * (counted != 1)}"

@@ -1,8 +1,8 @@
-"""Which pattern follows which, and how often.
+"""Count which pattern follows which.
 
-Where patterns are next to each other in what one call calls, or a strand does, the widest that begins at each place counts,
-from the left; the next one after its end follows it, whatever calls that belong to no pattern are between. Invariant: what
-follows has the same caller, and is counted as often as that list happened.
+Among the consecutive calls of a caller or a strand, the widest pattern that begins at each place counts, from the left.
+The next pattern after its end follows it; calls between them that belong to no pattern are ignored. Invariant: a pattern
+and its follower have the same caller, and the count is the number of occurrences of their list.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from clew.compare.patterns.sequitur import I64
 
 
 class Succession(NamedTuple):
+    """A pattern that follows another pattern."""
+
     before: int
-    """Number of a pattern,"""
+    """The number of the first pattern."""
     after: int
-    """and of the one that followed it."""
+    """The number of the pattern that follows."""
     times: int
 
 
 def successions(shapes: Shapes, patterns: Sequence[tuple[I64, int]]) -> tuple[Succession, ...]:
-    """Of patterns by their places in the lists of shapes, and how many calls wide they are."""
+    """Return the successions of patterns, given by their places in the lists of shapes and their widths in calls."""
     if not patterns:
         return ()
     place = np.concatenate([places for places, _ in patterns])

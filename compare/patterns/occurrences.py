@@ -1,7 +1,7 @@
-"""When a pattern occurs: how often and for how long between any two times, found by bisection.
+"""Find when a pattern occurs: how often, and for how long, between any two times, by bisection.
 
-Invariant: what a window has takes time with the logarithm of the occurrences only, and is exact: the time of a pattern between
-two times is that of its calls, cut where the window cuts them, without what is between calls side by side.
+Invariant: a window takes time logarithmic in the number of occurrences, and its result is exact. The time of a pattern in
+a window is the time of its calls, clipped to the window, without the gaps between consecutive calls.
 """
 
 from __future__ import annotations
@@ -15,40 +15,45 @@ from clew.compare.patterns.activations import Activations
 from clew.compare.patterns.sequitur import I32, I64
 
 _AT_ONCE = 1 << 18
-"""Places that are looked for together; more would take memory and no less time."""
+"""The number of moments that are searched together; more would need memory without being faster."""
 
 
 class Occurrence(NamedTuple):
+    """One occurrence of a pattern."""
+
     number: int
-    """In the order of time, over all strands."""
+    """The index in the order of time, over all strands."""
     strand: int
-    """Place in `Activations.strands`."""
+    """The index in `Activations.strands`."""
     begin_ns: int
     end_ns: int
     event: int
-    """With which it begins."""
+    """The event that begins it."""
 
 
 class Moments(NamedTuple):
-    """Times, each in a strand, and what of the strand begins before it: the same for all patterns. Columns."""
+    """Times in strands, as columns, with the position of each time among the activations. They are the same for all
+    patterns."""
 
     strand: I64
-    """Places in `Activations.strands`."""
+    """The indices in `Activations.strands`."""
     ns: I64
     reached: I64
-    """The first activation that does not begin before."""
+    """The first activation of the strand that does not begin before the time."""
 
 
 def moments(of: Activations, strand: I64, ns: I64 | int) -> Moments:
+    """Return the moments for times in strands."""
     at = np.broadcast_to(np.asarray(ns, np.int64), strand.shape)
     return Moments(strand, at, _before(of, strand, at))
 
 
 class Occurrences:
-    """Of one pattern, strand by strand in order; those of a strand do not overlap."""
+    """The occurrences of one pattern, ordered by strand and time; those of one strand do not overlap."""
 
     def __init__(self, of: Activations, first: I64, offsets: I64) -> None:
-        """`first`: the first activation of each; `offsets`: of those side by side, how far they are from the first."""
+        """Create the occurrences: `first` has the first activation of each, `offsets` the distances of its consecutive
+        calls from it."""
         self.of = of
         self.offsets = offsets
         self.first = first.astype(np.int32)
@@ -58,29 +63,29 @@ class Occurrences:
         for offset in offsets.tolist():
             took += of.end_ns[first + offset] - of.begin_ns[first + offset]
         self.passed = np.concatenate(([0], np.cumsum(took)))
-        """Before each occurrence, ns of all earlier ones."""
+        """The total time of all occurrences before each one, in ns."""
 
     def __len__(self) -> int:
         return len(self.first)
 
     @property
     def last(self) -> I32:
-        """The last activation of each."""
+        """Return the last activation of each occurrence."""
         return self.first + int(self.offsets[-1])
 
     def strands(self) -> I64:
-        """Those in which it occurs, as places in `Activations.strands`."""
+        """Return the strands in which the pattern occurs, as indices in `Activations.strands`."""
         return np.flatnonzero(np.diff(self.bounds))
 
     def begun(self, at: Moments) -> I64:
-        """How many of a strand, and of those before it, have begun before a time."""
+        """Return how many occurrences have begun before a time, in its strand and the strands before it."""
         return np.clip(np.searchsorted(self.first, at.reached), self.bounds[at.strand], self.bounds[at.strand + 1])
 
     def spent(self, at: Moments) -> I64:
-        """What a strand's occurrences, and those of the strands before it, took before a time, in ns."""
+        """Return the time of occurrences before a time, in its strand and the strands before it, in ns."""
         begun = self.begun(at)
         spent = self.passed[begun]
-        # Of the last one that has begun, what lies after that time has not been spent yet.
+        # Subtract the part of the last started occurrence that lies after the time.
         last = np.flatnonzero(begun > self.bounds[at.strand])
         call = self.first[begun[last] - 1].astype(np.int64)
         for offset in self.offsets.tolist():
@@ -89,7 +94,7 @@ class Occurrences:
         return spent
 
     def touching(self, begin: Moments, end: Moments) -> I64:
-        """How many of a strand are between two times, in part or whole: begun before the end and over after the begin."""
+        """Return how many occurrences of a strand overlap the time between two moments."""
         low = self.begun(begin)
         count = self.begun(end) - low
         before = np.flatnonzero(low > self.bounds[begin.strand])
@@ -98,12 +103,12 @@ class Occurrences:
         return count
 
     def bins(self, strand: int, edges: I64) -> tuple[I64, I64]:
-        """Between neighbours of `edges`: how many begin, and the time that they take."""
+        """Return, per bin between consecutive `edges`, the number of occurrences that begin and the time that they take."""
         at = moments(self.of, np.full(len(edges), strand, np.int64), edges)
         return np.diff(self.begun(at)), np.diff(self.spent(at))
 
     def all_bins(self, edges: I64) -> I64:
-        """Between neighbours of `edges` the time that they take, in all strands together."""
+        """Return, per bin between consecutive `edges`, the time of the occurrences in all strands together."""
         strands = self.strands()
         total = np.zeros(len(edges), np.int64)
         together = max(1, _AT_ONCE // max(len(edges), 1))
@@ -118,7 +123,7 @@ class Occurrences:
         return np.argsort(self.of.begin_ns[self.first], kind="stable")
 
     def occurrence(self, number: int) -> Occurrence:
-        """By its number in the order of time, from 0."""
+        """Return an occurrence by its index in the order of time, from 0."""
         at = int(self._in_time[number])
         first = int(self.first[at])
         return Occurrence(
@@ -130,7 +135,7 @@ class Occurrences:
         )
 
     def nearest(self, strand: int, at: int) -> int | None:
-        """The number of a strand's occurrence at a time, or of the one nearest to it; None where it has none."""
+        """Return the number of a strand's occurrence at a time, or of the nearest one; None if the strand has none."""
         low, high = self.bounds[strand : strand + 2].tolist()
         if low == high:
             return None
@@ -146,7 +151,7 @@ class Occurrences:
 
 
 def _before(of: Activations, strand: I64, at: I64) -> I64:
-    """The activations of a strand are in the order of their begins: bisection, all places at once."""
+    """Return the first activation of each strand that does not begin before its time, by bisection of all times at once."""
     low, high = of.bounds[strand].copy(), of.bounds[strand + 1].copy()
     for _ in range(int((high - low).max(initial=0)).bit_length()):
         middle = (low + high) // 2

@@ -1,6 +1,6 @@
-"""What a pattern is to a reader: its calls line by line, a title that fits one, and a name that is the same in every run.
+"""Describe patterns for readers: their calls line by line, a short title, and an id that is the same in every run.
 
-Invariant: however much is below a shape, nothing here takes longer than what is shown, or than the shapes that there are.
+Invariant: the time depends on the size of the output or on the number of shapes, not on the number of calls below a shape.
 """
 
 from __future__ import annotations
@@ -15,33 +15,35 @@ from clew.compare.patterns.activations import RESUMED, SUSPENDED, WAYS
 from clew.compare.patterns.state_diagram import ENDS, End
 
 LONGEST = 72
-"""Characters of a title."""
+"""The maximum number of characters of a title."""
 
 
 class Line(NamedTuple):
-    """Equal calls in a row."""
+    """A group of equal consecutive calls."""
 
     depth: int
     label: str
     repeats: int
     calls: int
-    """In one of them, itself included."""
+    """The number of calls in one of them, including itself."""
     resumed: bool
-    """Did it go on after it was suspended, rather than being called?"""
+    """Whether the call was resumed and not called."""
     end: End
     mean_ns: float
-    """Of all calls with what is alike in them, in patterns or not."""
+    """The mean time of all calls of the same shape, in patterns or not."""
     event: int
-    """Where one of them begins."""
+    """The event that begins one of them."""
 
 
 class Outlines:
+    """The outlines, titles and ids of patterns."""
+
     def __init__(self, shapes: Shapes) -> None:
         self._shapes = shapes
         self._digests: dict[int, bytes] = {}
 
     def lines(self, inside: Sequence[int], most: int) -> list[Line]:
-        """At most so many, callers before what they call."""
+        """Return up to `most` lines, callers before their callees."""
         found: list[Line] = []
         stack = [(0, shape, repeats) for shape, repeats in reversed(list(_runs(inside)))]
         while stack and len(found) < most:
@@ -51,9 +53,9 @@ class Outlines:
         return found
 
     def title(self, inside: Sequence[int]) -> str:
-        """`handle(parse, store ×3)`, cut where it would be too long."""
+        """Return a title such as `handle(parse, store ×3)`, cut if it is too long."""
         text = ""
-        stack: list[str | tuple[int, int]] = list(reversed(_parted(inside)))
+        stack: list[str | tuple[int, int]] = list(reversed(_with_commas(inside)))
         while stack and len(text) <= LONGEST:
             part = stack.pop()
             if isinstance(part, str):
@@ -61,13 +63,13 @@ class Outlines:
                 continue
             shape, repeats = part
             text += self._name(shape)
-            below = _parted(self._inside(shape))
+            below = _with_commas(self._inside(shape))
             after = [f" ×{repeats}"] if repeats > 1 else []
             stack += [*after, *([")", *reversed(below), "("] if below else [])]
         return text if len(text) <= LONGEST and not stack else f"{text[: LONGEST - 4].rstrip(' ,(')} ..."
 
     def digest(self, inside: Sequence[int]) -> str:
-        """A name for equal calls in a row that is the same wherever and whenever they happen."""
+        """Return an id of consecutive calls that does not depend on where and when they occur."""
         return hashlib.blake2b(b"".join(self._digest(shape) for shape in inside), digest_size=6).hexdigest()
 
     def _digest(self, shape: int) -> bytes:
@@ -77,7 +79,7 @@ class Outlines:
                 if below not in needed and below not in self._digests:
                     needed.add(below)
                     waiting.append(below)
-        # What is in a shape has a smaller number.
+        # The shapes inside a shape have smaller numbers.
         for one in sorted(needed - self._digests.keys()):
             what = int(self._shapes.what[one])
             made = hashlib.blake2b(f"{what % WAYS} {self._label(one)}".encode(), digest_size=16)
@@ -95,7 +97,7 @@ class Outlines:
         return self._shapes.of.labels[int(self._shapes.what[shape]) // WAYS]
 
     def _name(self, shape: int) -> str:
-        """What was suspended goes on: `numbers…`, `…numbers`."""
+        """Return the short name of a shape, with marks for suspension and resumption: `numbers…`, `…numbers`."""
         what = int(self._shapes.what[shape])
         name = f"{'…' if what & RESUMED else ''}{short(self._label(shape))}"
         end = what % 4
@@ -117,7 +119,7 @@ class Outlines:
 
 
 def short(label: str) -> str:
-    """`Class.method` or `function` of `module:qualname`."""
+    """Return `Class.method` or `function` for `module:qualname`."""
     return label.rpartition(":")[2].replace(".<locals>", "") or label
 
 
@@ -125,8 +127,8 @@ def _runs(inside: Sequence[int]) -> Iterator[tuple[int, int]]:
     return ((shape, sum(1 for _ in group)) for shape, group in groupby(inside))
 
 
-def _parted(inside: Sequence[int]) -> list[str | tuple[int, int]]:
-    """With commas between them."""
+def _with_commas(inside: Sequence[int]) -> list[str | tuple[int, int]]:
+    """Return the runs of equal shapes, separated by commas."""
     parts: list[str | tuple[int, int]] = []
     for run in _runs(inside):
         parts += [", ", run] if parts else [run]

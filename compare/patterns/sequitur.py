@@ -1,7 +1,8 @@
-"""Run-length Sequitur (Nevill-Manning and Witten; section 5): the grammar of what repeats in a sequence, in linear time.
+"""Infer a grammar of the repetitions in a sequence by run-length Sequitur (Nevill-Manning and Witten; section 5).
 
-Symbols carry exponents; equal neighbours are one symbol, and exponents are part of a digram. Invariants: the first rule expands
-to the sequence; no digram is there twice; each other rule is used twice, or once with an exponent, and has two or more symbols.
+It takes linear time. Symbols carry exponents; equal neighbours are one symbol, and exponents are part of a digram.
+Invariants: the first rule expands to the sequence. No digram occurs twice. Each other rule is used twice, or once with an
+exponent, and has two or more symbols.
 """
 
 from __future__ import annotations
@@ -21,33 +22,33 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Grammar:
-    """Rule 0 is the sequence; the others are numbered as they are first met in it."""
+    """The grammar of a sequence. Rule 0 is the sequence; the others are numbered by their first occurrence in it."""
 
     terminals: I64
-    """What a terminal's code stands for."""
+    """The value of each terminal's code."""
     first: I64
-    """Rule r has the symbols `first[r]` up to `first[r + 1]`."""
+    """Rule r has the symbols from `first[r]` to `first[r + 1]`."""
     symbol: I32
-    """A terminal's code, or `~rule`."""
+    """The code of a terminal, or `~rule`."""
     exponent: I64
     start: I64
-    """Per rule, where in the sequence it is met first,"""
+    """The first position of each rule in the sequence."""
     length: I64
-    """and how long it is there."""
+    """The length of each rule in the sequence."""
 
     def __len__(self) -> int:
         return len(self.length)
 
     def rule(self, number: int) -> list[tuple[int, int]]:
-        """Its symbols with their exponents."""
+        """Return the symbols of a rule with their exponents."""
         part = slice(int(self.first[number]), int(self.first[number + 1]))
         return list(zip(self.symbol[part].tolist(), self.exponent[part].tolist(), strict=True))
 
     def uses(self) -> I64:
-        """How often each rule is met in the sequence, at any depth."""
+        """Return how often each rule occurs in the sequence, at any depth."""
         count = np.zeros(len(self), np.int64)
         count[0] = 1
-        # A rule is met before those in it are, but need not be numbered before them when they are met elsewhere first.
+        # A rule may have a larger number than the rules in it, if these occur elsewhere first: process them topologically.
         waiting = np.bincount(~self.symbol[self.symbol < 0], minlength=len(self))
         ready = [0]
         while ready:
@@ -61,7 +62,7 @@ class Grammar:
         return count
 
     def expand(self, number: int = 0) -> I64:
-        """The part of the sequence that a rule stands for."""
+        """Return the part of the sequence that a rule stands for."""
         made: list[npt.NDArray[np.int64]] = []
         stack = [iter(self.rule(number))]
         while stack:
@@ -77,7 +78,7 @@ class Grammar:
 
 
 def infer(sequence: Sequence[int] | npt.NDArray[np.integer]) -> Grammar:
-    """The grammar of a sequence of whole numbers."""
+    """Return the grammar of a sequence of integers."""
     given = np.asarray(sequence, np.int64)
     if len(given) and (given.min() < 0 or given.max() >= len(given) + (1 << 16)):
         terminals, codes = np.unique(given, return_inverse=True)

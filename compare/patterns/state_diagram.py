@@ -1,6 +1,6 @@
-"""A strand as a diagram of what happens next (FlowViz): states are beginnings and ends of functions, moves lead between them.
+"""Describe strands as a diagram of successive states (FlowViz): states are begins and ends of functions, moves connect them.
 
-Invariant: a strand's moves are one fewer than its beginnings and ends, and its times are those between the first and the last.
+Invariant: a strand has one move less than begins and ends, and its times are those between the first and the last.
 """
 
 from __future__ import annotations
@@ -19,33 +19,37 @@ ENDS: tuple[End, ...] = ("returned", "raised", "suspended", "unfinished")
 
 
 class State(NamedTuple):
+    """A begin or an end of a function, with its totals."""
+
     label: str
     what: What
-    """entered, resumed, or how it ended."""
+    """"entered", "resumed", or how the function ended."""
     times: int
     ns: int
-    """Until the strand's next state, summed."""
+    """The total time until the next state of the strand."""
 
 
 @dataclass(frozen=True, eq=False)
 class Diagram:
-    """Of all strands. Moves are columns, by their source and target."""
+    """The state diagram of all strands. Moves are columns, sorted by source and target."""
 
     states: tuple[State, ...]
     of: Activations
     code: I64
-    """Per state its symbol in `of.sequence()`,"""
+    """The symbol of each state in `of.sequence()`."""
     first: I64
-    """and where in that it is first."""
+    """The first position of each state in `of.sequence()`."""
     source: I64
-    """Per move the number of a state,"""
+    """The number of the state before each move."""
     target: I64
-    """and of the one after it."""
+    """The number of the state after each move."""
     times: I64
 
     def inside(self, first: I64, last: I64) -> tuple[I64, I64]:
-        """How often states, and moves, are within occurrences of a pattern, told by the first and last activation of each
-        side by side. Occurrences are all alike."""
+        """Return how often states, and moves, are inside the occurrences of a pattern.
+
+        `first` and `last` are the first and last activations of the occurrences, which are all alike.
+        """
         states, moves = np.zeros(len(self.states), np.int64), np.zeros(len(self.times), np.int64)
         if not len(first):
             return states, moves
@@ -56,7 +60,7 @@ class Diagram:
         return states, moves
 
     def _symbols(self, first: int, last: int) -> I64:
-        """Of activations side by side, and what is in them."""
+        """Return the symbols of consecutive activations and of all activations inside them."""
         rows = slice(first, last + int(self.of.size[last]))
         label, way = np.divmod(self.of.what[rows], WAYS)
         size = self.of.size[rows].astype(np.int64)
@@ -68,25 +72,26 @@ class Diagram:
 
 
 def diagram(of: Activations) -> Diagram:
+    """Return the state diagram of all strands."""
     sequence = of.sequence()
     ts = np.zeros(len(sequence), np.int64)
     ts[of.opens], ts[of.closes] = of.begin_ns, of.end_ns
     symbols = 6 * len(of.labels)
-    seen = np.bincount(sequence[sequence < symbols], minlength=symbols)
-    code = np.flatnonzero(seen)
-    number = np.cumsum(seen > 0) - 1
+    counts = np.bincount(sequence[sequence < symbols], minlength=symbols)
+    code = np.flatnonzero(counts)
+    number = np.cumsum(counts > 0) - 1
     first = np.zeros(symbols + len(of.strands), np.int64)
-    # Of several places that are written to one, the last stays: from the end on.
+    # With repeated indices the last assignment wins, so assign in reverse to keep the first position.
     first[sequence[::-1]] = np.arange(len(sequence))[::-1]
-    # Between strands is no move.
+    # A move does not cross strands.
     moves = (sequence[1:] < symbols) & (sequence[:-1] < symbols)
     source, target = number[sequence[:-1][moves]], number[sequence[1:][moves]]
-    took = np.bincount(source, (ts[1:] - ts[:-1])[moves], len(code)).astype(np.int64)
+    ns_of_state = np.bincount(source, (ts[1:] - ts[:-1])[moves], len(code)).astype(np.int64)
     pairs, times = np.unique(source * len(code) + target, return_counts=True)
     whats: tuple[What, ...] = ("entered", "resumed", *ENDS)
     states = tuple(
-        State(of.labels[symbol // 6], whats[symbol % 6], int(seen[symbol]), ns)
-        for symbol, ns in zip(code.tolist(), took.tolist(), strict=True)
+        State(of.labels[symbol // 6], whats[symbol % 6], int(counts[symbol]), ns)
+        for symbol, ns in zip(code.tolist(), ns_of_state.tolist(), strict=True)
     )
-    many = max(len(code), 1)
-    return Diagram(states, of, code, first[code], pairs // many, pairs % many, times)
+    width = max(len(code), 1)
+    return Diagram(states, of, code, first[code], pairs // width, pairs % width, times)

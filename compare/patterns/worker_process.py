@@ -1,7 +1,7 @@
-"""Find the patterns of a large run in a worker process, which hands the columns over in a file.
+"""Find the patterns of a large run in a worker process, which returns the columns in a file.
 
-Invariants: the worker finds what `find_patterns` finds. The file of the columns has no name any more when they are read, so
-that it is gone with this process; only the worker wrote it.
+Invariants: the worker finds the same patterns as `find_patterns`. The file of the columns is unlinked by the time it is
+read, so it disappears with this process; only the worker writes it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from clew.compare.patterns.find import Patterns, Thresholds, find_patterns
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.model.open_run import OpenRun
 from clew.graph.runtime import worker_process
-from clew.graph.runtime.progress import Progress, Wanted, nobody
+from clew.graph.runtime.progress import Cancellation, Progress, no_progress
 from clew.graph.store.profile_cache import LARGE, is_over
 from clew.graph.store.store import open_graph
 from clew.graph.store.temp_dir import workplace
@@ -34,18 +34,20 @@ Part = tuple[int, int]
 
 
 def patterns_in_worker(
-    run: OpenRun, strands: Sequence[int], level: str, thresholds: Thresholds, wanted: Wanted
+    run: OpenRun, strands: Sequence[int], level: str, thresholds: Thresholds, cancellation: Cancellation
 ) -> Patterns | None:
-    """Return the patterns; None for a small graph, and where no worker process is possible. Raises what `find_patterns` raises,
-    and what `wanted` raises, which ends the worker."""
+    """Find patterns in a worker process. Return None for a small graph, or if a worker process is not possible.
+
+    Raises the exceptions of `find_patterns`, and those of `cancellation`, which end the worker.
+    """
     folder, graph = run.folder, run.graph
     if len(graph) < LARGE or not (
         is_over(folder, graph) and worker_process.is_possible() and os.access(folder, os.W_OK)
     ):
         return None
     with contextlib.suppress(OSError, worker_process.NoRoom), workplace(folder, PLACE) as place:
-        given = folder, list(strands), level, thresholds, place / COLUMNS
-        text, parts = worker_process.run(_find, given, place, nobody, wanted)
+        arguments = folder, list(strands), level, thresholds, place / COLUMNS
+        text, parts = worker_process.run(_find, arguments, place, no_progress, cancellation)
         found = _read(place / COLUMNS, text, parts, graph)
         return found
     return None
@@ -54,6 +56,7 @@ def patterns_in_worker(
 def _find(
     folder: Path, strands: list[int], level: str, thresholds: Thresholds, file: Path, _progress: Progress
 ) -> tuple[bytes, list[Part]]:
+    """Find the patterns in the worker, and write their columns to a file. Return the pickle and the parts of the file."""
     graph = open_graph(folder)[0]
     found = find_patterns(graph, strands, level, thresholds)
     found.look()
@@ -80,13 +83,15 @@ def _read(file: Path, text: bytes, parts: list[Part], graph: ExecutionGraph) -> 
 
 
 class _Pickler(pickle.Pickler):
-    """The graph stays where it is: whoever asks has it."""
+    """A pickler that omits the graph, because the receiver has it."""
 
     def persistent_id(self, one: object) -> str | None:
         return "graph" if isinstance(one, ExecutionGraph) else None
 
 
 class _Unpickler(pickle.Unpickler):
+    """An unpickler that inserts the graph."""
+
     graph: ExecutionGraph
 
     def persistent_load(self, _name: object) -> ExecutionGraph:

@@ -1,1 +1,1 @@
-"""Requests of two runs, compared by categories of their flows (Spectroscope)."""
+"""Comparison of requests of two runs by the categories of their flows (Spectroscope)."""

@@ -1,8 +1,8 @@
-"""Which calls made a category slower: the test of its response time, once more for each call in its flow.
+"""Find the calls that made a category slower: repeat the test of the response time for each call of the flow.
 
-A call's *own* time is its work, what lies on the edge that led to it, and what it waited while nothing ran that it had led to;
-the time of an *edge* is all that its caller sees: delay and the whole call. Invariant: own times are without those of calls
-below, so that the first in the list is where to look, not above it.
+The *own* time of a call is its work, the delay on the edge to it, and its waiting while no call that it led to ran. The
+time of an *edge* is the time that the caller sees: the delay and the whole call. Invariant: own times exclude the calls
+below, so the first call in the list is the cause and not one of its callers.
 """
 
 from __future__ import annotations
@@ -13,36 +13,37 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.compare.requests.category_pairs import Pairing
-from clew.compare.requests.event_loop_time import held_back, times_alone
+from clew.compare.requests.event_loop_time import exclusive_times, queueing_times
 from clew.compare.requests.own_time import CallTimes
-from clew.compare.stats.tests import F64, I64, Samples, benjamini_hochberg, spaced, surely_slower
+from clew.compare.stats.tests import F64, I64, Samples, benjamini_hochberg, p_not_slower, spaced
 from clew.graph.ops.diff import duration
 from clew.graph.ops.flows.flows import Flows
 
 MOST = 1 << 19
-"""So many values of a column are looked at,"""
+"""The maximum number of values of a column that are examined."""
 LEAST = 1 << 8
-"""and of so many requests at least."""
+"""The minimum number of requests that are examined."""
 
 
 @dataclass(frozen=True)
 class EdgeChange:
-    """Means per request, ns."""
+    """A call whose time changed. Times are means per request, in ns."""
 
     place: int
-    """Of the call in its category's flow."""
+    """The index of the call in the flow of its category."""
     source: str
-    """"" at the root."""
+    """The label of the caller; "" for the root."""
     target: str
     channel: str
-    """"" for a plain call."""
+    """The channel that opened the call; "" for a plain call."""
     own_before_ns: float
     own_after_ns: float
     edge_before_ns: float
     edge_after_ns: float
     p: float
-    """Of the own times, corrected for the calls of the flow."""
+    """The probability of equal own times, corrected for the number of calls of the flow."""
     p_edge: float
+    """The same probability for the times of the edge."""
 
     @property
     def growth_ns(self) -> float:
@@ -53,19 +54,19 @@ class EdgeChange:
         return f"{self.target}{by} itself {duration(self.own_before_ns)} -> {duration(self.own_after_ns)}"
 
 
-def spaced_times(flows: Flows, requests: I64) -> CallTimes:
-    """Alone, and of more than `MOST` values those of evenly spaced requests."""
+def sampled_times(flows: Flows, requests: I64) -> CallTimes:
+    """Return the exclusive times of requests; of more than `MOST` values, those of evenly spaced requests."""
     at = flows.places(int(requests[0]))
     most = max(MOST // (at.stop - at.start), LEAST)
-    return times_alone(flows, requests[spaced(len(requests), most)])
+    return exclusive_times(flows, requests[spaced(len(requests), most)])
 
 
-def turns_before_and_after(pairing: Pairing, category: int) -> tuple[float, float]:
-    """For how long the event loop of a category's requests ran others until they were answered: means, ns."""
+def mean_queueing_times(pairing: Pairing, category: int) -> tuple[float, float]:
+    """Return the mean event-loop queueing time of a category's requests until their answer, before and after, in ns."""
     at = pairing.example(category)[0].places(pairing.example(category)[1])
     most = max(MOST // (at.stop - at.start), LEAST)
     before, after = (
-        float(held_back(flows, requests[spaced(len(requests), most)]).mean())
+        float(queueing_times(flows, requests[spaced(len(requests), most)]).mean())
         for side, flows in enumerate(pairing.sides)
         for requests in [pairing.requests(side, category)]
     )
@@ -73,11 +74,11 @@ def turns_before_and_after(pairing: Pairing, category: int) -> tuple[float, floa
 
 
 def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[EdgeChange]:
-    """Those whose own time grew, with p at most alpha; what costs most first."""
+    """Yield the calls whose own time grew with p at most `alpha`, the largest increase first."""
     flows, request = pairing.example(category)
     at = flows.places(request)
     parent, label, channel = flows.parent[at], flows.label[at].tolist(), flows.channel[at].tolist()
-    sides = [spaced_times(flows, pairing.requests(side, category)) for side, flows in enumerate(pairing.sides)]
+    sides = [sampled_times(flows, pairing.requests(side, category)) for side, flows in enumerate(pairing.sides)]
     owns, edges = [side.own for side in sides], [side.edge for side in sides]
     p, p_edge = slower_by_call(*owns), slower_by_call(*edges)
     means = [[columns.mean(axis=0) for columns in pair] for pair in (owns, edges)]
@@ -100,11 +101,11 @@ def edge_changes(pairing: Pairing, category: int, alpha: float) -> Iterator[Edge
 
 
 def slower_by_call(before: F64, after: F64) -> F64:
-    """How likely each column is no slower after, corrected for the number of columns."""
-    return benjamini_hochberg(surely_slower(_by_call(before), _by_call(after)))
+    """Return, per column, the probability that it is not slower after, corrected for the number of columns."""
+    return benjamini_hochberg(p_not_slower(_by_call(before), _by_call(after)))
 
 
 def _by_call(columns: F64) -> Samples:
-    """A group per column."""
+    """Return a group per column."""
     rows, width = columns.shape
     return Samples(columns.T.ravel(), np.arange(width + 1) * rows)

@@ -1,6 +1,7 @@
-"""Two sets of requests under one numbering of their names and categories, without copying their calls.
+"""Give two sets of requests common numbers for their names and categories, without copying their calls.
 
-Invariant: a category's requests have equal calls on both sides, so that a column of it is a matrix on each.
+Invariant: the requests of a category have equal calls on both sides, so each column of a category is a matrix on each
+side.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from clew.graph.ops.flows.flows import Flows
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
+    """Two sets of requests with common numbers for names and categories."""
+
     before: Flows
     after: Flows
 
@@ -30,33 +33,33 @@ class Pairing:
 
     @cached_property
     def keys(self) -> tuple[CategoryKey, ...]:
-        """The categories of both, those before first; without those that no request is of."""
+        """Return the categories that occur on either side, those before first."""
         return tuple(
             dict.fromkeys(flows.categories[code] for flows in self.sides for code in np.unique(flows.category).tolist())
         )
 
     @cached_property
     def category(self) -> tuple[I64, I64]:
-        """Per side and request the number in `keys`."""
+        """Return, per side, the number in `keys` of each request's category."""
         place = {key: number for number, key in enumerate(self.keys)}
         return _renumbered([([place.get(key, -1) for key in flows.categories], flows.category) for flows in self.sides])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What requests are of: their name, with the call that they begin with where the name stands for several."""
+        """Return the names of requests; if a name has several root calls, each name includes its root call."""
         roots = dict.fromkeys(self._roots)
         several = Counter(name for name, _ in roots)
         return tuple(name if several[name] == 1 else f"{root} ({name})" for name, root in roots)
 
     @cached_property
     def name(self) -> I64:
-        """Per category the place of its requests' name in `names`."""
+        """Return the index in `names` of each category's name."""
         place = {root: number for number, root in enumerate(dict.fromkeys(self._roots))}
         return np.array([place[root] for root in self._roots], np.int64)
 
     @cached_property
     def _roots(self) -> list[tuple[str, str]]:
-        """Per category the name of its requests and the label of their first call."""
+        """Return, per category, the name of its requests and the label of their root call."""
         examples = (self.example(category) for category in range(len(self.keys)))
         return [
             (key.name, flows.labels[flows.label[flows.first[request]]])
@@ -68,13 +71,13 @@ class Pairing:
 
     @cached_property
     def counts(self) -> tuple[I64, I64]:
-        """Per side the requests of each category."""
+        """Return, per side, the number of requests of each category."""
         before, after = (np.bincount(category, minlength=len(self.keys)) for category in self.category)
         return before, after
 
     @cached_property
     def members(self) -> tuple[tuple[I64, I64], tuple[I64, I64]]:
-        """Per side the requests, category by category, and where each category begins."""
+        """Return, per side, the requests ordered by category, and the index of the first request of each category."""
         first, second = (
             (order, np.searchsorted(category[order], np.arange(len(self.keys) + 1)))
             for category, order in ((category, np.argsort(category, kind="stable")) for category in self.category)
@@ -86,7 +89,7 @@ class Pairing:
         return order[first[category] : first[category + 1]]
 
     def samples(self, column: str) -> tuple[Samples, Samples]:
-        """A column of requests, by category."""
+        """Return a column of the requests of both sides, grouped by category."""
         before, after = (
             by_group(getattr(flows, column), category, len(self.keys))
             for flows, category in zip(self.sides, self.category, strict=True)
@@ -94,7 +97,7 @@ class Pairing:
         return before, after
 
     def example(self, category: int) -> tuple[Flows, int]:
-        """A request of the category, after where there is one."""
+        """Return a request of the category, preferably from after."""
         for side in (1, 0):
             requests = self.requests(side, category)
             if len(requests):
@@ -102,7 +105,7 @@ class Pairing:
         raise IndexError(category)
 
     def location(self, category: int, place: int) -> tuple[str, int] | None:
-        """Where the code of a call of the category is."""
+        """Return the location in the code of a call of the category."""
         flows, request = self.example(category)
         return flows.location(int(flows.first[request]) + place)
 

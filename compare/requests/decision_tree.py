@@ -1,8 +1,8 @@
-"""Low-level differences (Spectroscope): what, besides calls and times, tells requests that changed from those that did not.
+"""Find low-level differences (Spectroscope): traits that distinguish changed requests from the others.
 
-A decision tree by information gain over the traits of `features`: at each step the sentence that tells most. Invariant: a split
-is no chance (G-test, corrected for all sentences that were tried) and leaves no handful on either side; what told slow requests
-from others before is not named, as it does not explain why there are more of them now.
+A decision tree selects traits of `features`, which are neither calls nor times, by information gain. Invariant: a split is
+significant (G-test, corrected for all traits that were tried) and leaves enough requests on either side. A trait that
+already distinguished slow requests before is not reported, because it does not explain the increase.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.compare.requests.category_pairs import Pairing
-from clew.compare.requests.event_loop_time import times_alone
+from clew.compare.requests.event_loop_time import exclusive_times
 from clew.compare.requests.features import Members, Trait, TraitKind, traits_of
 from clew.compare.stats.tests import F64, spaced
 from clew.compare.stats.thresholds import Bounded, bounded, fraction
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Mask = npt.NDArray[np.bool_]
 NEW = 0.2
-"""Where a trait holds, the share of slow requests must have grown by so much more, or less, than elsewhere."""
+"""The minimum difference between the growth of the share of slow requests where a trait holds and where it does not."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
+    """The conditions that distinguish changed requests."""
+
     rows: tuple[Difference, ...]
     """Ordered by the share of changed requests for which they hold, largest first."""
     thresholds: Thresholds
@@ -124,7 +126,8 @@ class Differences:
 
 
 class _Slow(NamedTuple):
-    """Which requests are slow, so that what was slow before, too, is not named; and the call that got slower."""
+    """The slow requests of both sides, to exclude traits of requests that were already slow before; and the call that got
+    slower."""
 
     before: Mask
     after: Mask
@@ -132,9 +135,12 @@ class _Slow(NamedTuple):
 
 
 def what_differs(pairing: Pairing, mutation: Mutation, thresholds: Thresholds | None = None) -> Differences:
-    """Of a structural mutation: its requests after, against those of its likeliest precursor, on both sides. Of a response-time
-    mutation: those after that are slower than most before, in the call that got slower most, against all others of the
-    category."""
+    """Find what distinguishes the changed requests of a mutation.
+
+    For a structural mutation, its requests after are compared with those of its likeliest precursor on both sides. For a
+    response-time mutation, the slow requests after are compared with all others of the category. A request is slow if the
+    call that got slower most took longer than in most requests before.
+    """
     chosen = thresholds or Thresholds()
     if mutation.kind == "structural":
         groups = [Members(pairing.after, pairing.requests(1, mutation.category))]
@@ -144,29 +150,32 @@ def what_differs(pairing: Pairing, mutation: Mutation, thresholds: Thresholds | 
                 requests = pairing.requests(side, other.category)
                 groups.append(Members(flows, requests))
                 changed.append(np.zeros(len(requests), bool))
-        return tell_apart(groups, changed, chosen)
+        return distinguish(groups, changed, chosen)
     every = [pairing.requests(side, mutation.category) for side in range(2)]
     groups = [
         Members(flows, requests[spaced(len(requests), chosen.requests)])
         for flows, requests in zip(pairing.sides, every, strict=True)
     ]
-    before, after = (_took(group, mutation) for group in groups)
-    bound = _apart(before, after)
+    before, after = (_own_times(group, mutation) for group in groups)
+    bound = _slow_bound(before, after)
     place = mutation.edges[0].place if mutation.edges else None
     slow = _Slow(before > bound, after > bound, place)
-    return tell_apart(groups, [np.zeros(len(before), bool), slow.after], chosen, slow=slow)
+    return distinguish(groups, [np.zeros(len(before), bool), slow.after], chosen, slow=slow)
 
 
-def _took(group: Members, mutation: Mutation) -> F64:
-    """Per request what the call that got slower most took itself, or, of no call, the whole."""
+def _own_times(group: Members, mutation: Mutation) -> F64:
+    """Return, per request, the own time of the call that got slower most, or the response time if no call got slower."""
     if mutation.edges:
-        return times_alone(*group).own[:, mutation.edges[0].place]
+        return exclusive_times(*group).own[:, mutation.edges[0].place]
     return group.flows.response_ns[group.requests].astype(np.float64)
 
 
-def _apart(before: F64, after: F64) -> float:
-    """The value above which requests are slow: where the share of those above grew most, times how much longer they take than
-    those below, so that a few that take far longer count as much as many that take a little longer."""
+def _slow_bound(before: F64, after: F64) -> float:
+    """Return the value above which requests are slow.
+
+    It maximises the growth of the share of requests above, times the difference of the mean times above and below.
+    Therefore a few much slower requests count as much as many slightly slower ones.
+    """
     values = np.sort(np.concatenate((before, after)))
     bounds = np.unique(values)[:-1]
     if not len(bounds):
@@ -183,15 +192,17 @@ def _apart(before: F64, after: F64) -> float:
     return float(bounds[np.argmax(np.where(above > 0, lead * (mean_above - mean_below), -np.inf))])
 
 
-def tell_apart(
+def distinguish(
     groups: list[Members],
     changed: list[Mask],
     thresholds: Thresholds | None = None,
     *,
     slow: _Slow | None = None,
 ) -> Differences:
-    """What holds for the requests that `changed`, of groups of one category each: with `slow` of two groups of the same one,
-    before and after."""
+    """Find the conditions that hold for the `changed` requests of some groups, each of one category.
+
+    With `slow`, there are two groups of the same category: before and after.
+    """
     chosen = thresholds or Thresholds()
     picked = [spaced(len(group.requests), chosen.requests) for group in groups]
     groups = [Members(group.flows, group.requests[which]) for group, which in zip(groups, picked, strict=True)]
@@ -208,12 +219,14 @@ def tell_apart(
 
 @dataclass
 class _Tree:
+    """A decision tree over traits that predicts which requests changed."""
+
     traits: list[Trait]
     true: Mask
     target: Mask
     thresholds: Thresholds
     late: Mask | None = None
-    """Per request: is it after?"""
+    """Per request, whether it is after."""
     slow: Mask | None = None
 
     def leaves(self) -> Iterator[Difference]:
@@ -222,19 +235,21 @@ class _Tree:
     def _below(
         self, members: Mask, path: tuple[tuple[int, bool], ...], first: tuple[float, float] = (0, 1)
     ) -> Iterator[Difference]:
-        """The leaves below a node, which `members` are in: those in which more changed than at the root."""
+        """Yield the leaves below the node with these `members`, if the share of changed requests is larger there than at
+        the root."""
         split = self._split(members, path) if len(path) < self.thresholds.depth else None
         if split is None:
             if path and self.target[members].mean() > self.target.mean():
                 yield self._difference(members, path, *first)
             return
-        trait, told, p = split
+        trait, explained, p = split
         for value in (True, False):
             inside = members & (self.true[:, trait] == value)
-            yield from self._below(inside, (*path, (trait, value)), first if path else (told, p))
+            yield from self._below(inside, (*path, (trait, value)), first if path else (explained, p))
 
     def _split(self, members: Mask, path: tuple[tuple[int, bool], ...]) -> tuple[int, float, float] | None:
-        """The trait that tells most, the share of what there is to tell that it tells, and how likely it tells nothing."""
+        """Return the most informative trait, its share of the total information, and the probability that it is
+        uninformative."""
         total, hits = int(members.sum()), int(self.target[members].sum())
         if not hits or hits == total or not len(self.traits):
             return None
@@ -246,18 +261,18 @@ class _Tree:
         with np.errstate(invalid="ignore", divide="ignore"):
             rest = (inside * _bits(hit / inside) + (total - inside) * _bits((hits - hit) / (total - inside))) / total
         gain = np.where(fit, every - rest, -1.0)
-        # Of two that tell the same the one that is true of what changed is said.
+        # Of traits with equal gain, prefer the one that is true for changed requests.
         for trait in np.lexsort((np.arange(len(gain)), hit * total < hits * inside, -gain.round(12))).tolist():
-            told = float(gain[trait]) / every
+            explained = float(gain[trait]) / every
             p = min(1.0, _chance(2 * np.log(2) * total * float(gain[trait])) * int(fit.sum()))
-            if told < self.thresholds.told or p > self.thresholds.alpha:
+            if explained < self.thresholds.told or p > self.thresholds.alpha:
                 return None
             if self._is_new(members, self.true[:, trait]):
-                return trait, told, p
+                return trait, explained, p
         return None
 
     def _is_new(self, members: Mask, true: Mask) -> bool:
-        """Is what is slow where the trait is true (or false) slow only since, or more than elsewhere?"""
+        """Return whether the share of slow requests grew differently where the trait is true and where it is false."""
         if self.late is None or self.slow is None:
             return True
         growth = []
@@ -265,11 +280,11 @@ class _Tree:
             inside = members & (true == value)
             now, then = (self.slow[inside & (self.late == late)] for late in (True, False))
             if not len(now) or not len(then):
-                return True  # is there on one side only
+                return True  # occurs on one side only
             growth.append(now.mean() - then.mean())
         return bool(abs(growth[0] - growth[1]) >= NEW)
 
-    def _difference(self, members: Mask, path: tuple[tuple[int, bool], ...], told: float, p: float) -> Difference:
+    def _difference(self, members: Mask, path: tuple[tuple[int, bool], ...], explained: float, p: float) -> Difference:
         count, hits = int(self.target.sum()), int(self.target[members].sum())
         first = self.traits[path[0][0]]
         return Difference(
@@ -280,20 +295,20 @@ class _Tree:
             of_changed=count,
             others=int(members.sum()) - hits,
             of_others=len(self.target) - count,
-            told=told,
+            told=explained,
             p=p,
         )
 
 
 def _bits(share: F64) -> F64:
-    """The entropy of a yes or no."""
+    """Return the entropy of a yes/no variable in bits."""
     with np.errstate(invalid="ignore", divide="ignore"):
         parts = [np.where(p > 0, -p * np.log2(p), 0.0) for p in (share, 1 - share)]
     return np.asarray(parts[0] + parts[1])
 
 
 def _chance(g: float) -> float:
-    """How likely the G statistic is as large with one degree of freedom."""
+    """Return the probability of a G statistic at least as large, with one degree of freedom."""
     from scipy.special import chdtrc
 
     return float(chdtrc(1, max(g, 0.0)))

@@ -1,8 +1,9 @@
-"""Request-flow comparison (Spectroscope): which categories of requests got slower, which are new or more frequent, from what.
+"""Compare request flows (Spectroscope): find slower categories, new or more frequent categories, and their precursors.
 
-Categories are compared all at once. A *response-time mutation* has the flow it had and is slower; a *structural mutation* has
-a flow that there is more of than before, and *precursors*, flows that there is less of. Invariant: what is said to differ says
-how surely (p, corrected for so many tests), by how much, and of how many samples; every threshold is a field of `Thresholds`.
+All categories are compared at once. A *response-time mutation* has the same flow as before and is slower. A *structural
+mutation* is a flow that occurs more often than before; its *precursors* are flows that occur less often. Invariant: every
+reported difference has its probability (p, corrected for the number of tests), its size and its number of samples. Every
+threshold is a field of `Thresholds`.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import Any, Literal
 import numpy as np
 
 from clew.compare.answer import Shown
-from clew.compare.requests.call_changes import EdgeChange, edge_changes, turns_before_and_after
+from clew.compare.requests.call_changes import EdgeChange, edge_changes, mean_queueing_times
 from clew.compare.requests.category_pairs import Pairing
 from clew.compare.requests.decision_tree import Differences, what_differs
-from clew.compare.requests.decision_tree import Thresholds as Telling
+from clew.compare.requests.decision_tree import Thresholds as DifferenceThresholds
 from clew.compare.requests.flow_union import Union, unite
 from clew.compare.requests.precursors import Precursor, find_precursors
-from clew.compare.stats.tests import F64, benjamini_hochberg, mann_whitney, normal_above, shifts, surely_slower
+from clew.compare.stats.tests import F64, benjamini_hochberg, mann_whitney, normal_above, p_not_slower, shifts
 from clew.compare.stats.thresholds import Bounded, bounded, fraction
 from clew.graph.ops.diff import duration
 from clew.graph.ops.flows.flows import Flows
@@ -100,7 +101,7 @@ class Mutation:
 
     def sentence(self) -> str:
         if self.kind == "structural":
-            text = f"{self.name}: {_many(self.count_after)} of a flow that {_had(self.count_before, self.expected)}"
+            text = f"{self.name}: {_requests(self.count_after)} of a flow that {_was_before(self.count_before, self.expected)}"
             if self.precursors:
                 text += f"; {self.precursors[0].sentence()}"
             return f"{text}; {_cost(self.cost_ns)} (p = {self.p:.2g})"
@@ -109,7 +110,7 @@ class Mutation:
         growth = f"{100 * (times - 1):+.0f} %" if times < MANY_TIMES else f"x{times:,.0f}"
         text = (
             f"{self.name}: {duration(self.mean_before_ns)} -> {duration(self.mean_after_ns)} ({growth}) over "
-            f"{self.count_before:,} and {_many(self.count_after)}, p = {self.p:.2g}"
+            f"{self.count_before:,} and {_requests(self.count_after)}, p = {self.p:.2g}"
         )
         if self.edges:
             text += f"; {self.edges[0].sentence()}"
@@ -132,7 +133,7 @@ class Mutations(Shown):
     """Highest cost first; a category that changed in both ways occurs twice."""
     thresholds: Thresholds
     categories: int
-    """Of both sides together."""
+    """The number of categories of both sides together."""
     tested: int
     """Categories whose times could be compared."""
     before: int
@@ -161,34 +162,38 @@ class Mutations(Shown):
         if self.is_pair:
             return self.pair().sentence()
         kinds = "category" if self.categories == 1 else "categories"
-        compared = f"{_many(self.before)} before and {self.after:,} after in {self.categories:,} {kinds}"
+        compared = f"{_requests(self.before)} before and {self.after:,} after in {self.categories:,} {kinds}"
         if not self.rows:
             few = self.categories - self.tested
             note = f" ({few:,} have too few samples to compare their times)" if few else ""
             return f"no category changed: {compared}{note}"
         slow, new = len(self.of("response-time")), len(self.of("structural"))
-        parts = [f"{many:,} {what}" for many, what in ((slow, "slower"), (new, "new or more frequent")) if many]
+        parts = [f"{count:,} {what}" for count, what in ((slow, "slower"), (new, "new or more frequent")) if count]
         return f"{' and '.join(parts)} of {compared}; first, {self.rows[0].sentence()}"
 
     def explain(self) -> str:
-        """In plain words, when a difference counts."""
+        """Explain in plain words when a difference counts."""
         return self.thresholds.explain()
 
-    def differences(self, row: Mutation, thresholds: Telling | None = None) -> Differences:
-        """What tells the requests that changed from those that did not; see `clew.compare.requests.decision_tree`."""
+    def differences(self, row: Mutation, thresholds: DifferenceThresholds | None = None) -> Differences:
+        """Return what distinguishes the changed requests from the others; see `clew.compare.requests.decision_tree`."""
         return what_differs(self.pairing, row, thresholds)
 
     def union(self, category: int, other: int | None = None) -> Union:
-        """The flow of a category after, beside another's before: by default what it may come from, or its own."""
+        """Unite the flow of a category after with the flow of a category before, by default `beside(category)`."""
         pairing = self.pairing
-        beside = self.beside(category) if other is None else other
-        requests = pairing.requests(0, beside), pairing.requests(1, category)
+        other_category = self.beside(category) if other is None else other
+        requests = pairing.requests(0, other_category), pairing.requests(1, category)
         limits = {"alpha": self.thresholds.alpha, "slower": self.thresholds.slower}
         return unite(pairing.before, requests[0], pairing.after, requests[1], **limits)
 
     def beside(self, category: int) -> int:
-        """What one request is compared with; the likeliest precursor of a structural mutation; else the category itself where
-        both sides have it, or else the largest of its name before."""
+        """Return the category before that a category after is compared with.
+
+        For one request per side, it is the category of the request before. For a structural mutation, it is the likeliest
+        precursor. Otherwise it is the category itself if both sides have it, or else the largest category before with the
+        same name.
+        """
         if self.is_pair:
             return int(self.pairing.category[0][0])
         for row in self.of("structural"):
@@ -201,7 +206,7 @@ class Mutations(Shown):
         return int(same[np.argmax(before[same])])
 
     def table(self) -> Table:
-        """A row per mutation."""
+        """Return a table with a row per mutation."""
         return table_of(
             self.rows,
             ("kind", "name", "cost_ns", "count_before", "count_after", "mean_before_ns", "mean_after_ns", "shift_ns", "effect",
@@ -219,8 +224,11 @@ class Mutations(Shown):
 
 
 def compare(before: Flows, after: Flows, thresholds: Thresholds | None = None, **options: float) -> Mutations:
-    """What changed from some requests to others; `options` are thresholds. Of one request on each side, or a few, the times are
-    not compared, and a flow that is new is told by its count: give `more=1`."""
+    """Compare two sets of requests. `options` are thresholds by name.
+
+    With one or a few requests per side, times are not compared, and a new flow is reported by its count only: use
+    `more=1`.
+    """
     chosen = (thresholds or Thresholds()).having(options)
     pairing = Pairing(before, after)
     slower = _slower(pairing, chosen)
@@ -231,17 +239,20 @@ def compare(before: Flows, after: Flows, thresholds: Thresholds | None = None, *
 
 @dataclass(frozen=True)
 class _Slower:
+    """The response-time mutations, and the number of categories that were tested."""
+
     rows: list[Mutation]
     tested: int
 
 
 def _slower(pairing: Pairing, thresholds: Thresholds) -> _Slower:
+    """Find the categories that are significantly slower."""
     before, after = pairing.samples("response_ns")
     n, m = pairing.counts
     with np.errstate(invalid="ignore", divide="ignore"):
         enough = n * m / (n + m) >= thresholds.samples
     means = before.means(), after.means()
-    p = np.fmax(surely_slower(before, after), _slower_by_run(pairing, means[1] - means[0]))
+    p = np.fmax(p_not_slower(before, after), _slower_by_run(pairing, means[1] - means[0]))
     p = benjamini_hochberg(np.where(enough, p, np.nan))
     likely = np.flatnonzero(enough & (p <= thresholds.alpha))
     before, after = before.take(likely), after.take(likely)
@@ -255,7 +266,7 @@ def _slower(pairing: Pairing, thresholds: Thresholds) -> _Slower:
         )
         if growth <= 0 or not slower:
             continue
-        turns = turns_before_and_after(pairing, category)
+        turns = mean_queueing_times(pairing, category)
         rows.append(
             Mutation(
                 kind="response-time",
@@ -281,8 +292,10 @@ def _slower(pairing: Pairing, thresholds: Thresholds) -> _Slower:
 
 
 def _slower_by_run(pairing: Pairing, growth: F64) -> F64:
-    """Where there are several runs on both sides: how likely their means differ by `growth` by chance (Student, one-sided),
-    since requests of one run have more in common than those of several. NaN where nothing tells."""
+    """Return the probability that the means of the runs differ by `growth` by chance (Student, one-sided); NaN if undefined.
+
+    It needs several runs on both sides. Requests of one run are not independent, so the variance is that of the runs.
+    """
     from scipy.special import stdtr
 
     squares, freedom, parts = np.zeros(len(growth)), np.zeros(len(growth)), np.zeros(len(growth))
@@ -302,7 +315,8 @@ def _slower_by_run(pairing: Pairing, growth: F64) -> F64:
 
 
 def _expected(pairing: Pairing) -> F64:
-    """Per category its requests after, had it kept its share of those of its name; 0 for names that were not there before."""
+    """Return, per category, the number of requests after if its share of its name's requests were unchanged; 0 for a new
+    name."""
     n, m = (np.bincount(pairing.name, counts, len(pairing.names)) for counts in pairing.counts)
     with np.errstate(invalid="ignore", divide="ignore"):
         grown = np.where(n > 0, m / n, 0.0)
@@ -310,12 +324,13 @@ def _expected(pairing: Pairing) -> F64:
 
 
 def _structural(pairing: Pairing, thresholds: Thresholds) -> list[Mutation]:
+    """Find the categories that are new or significantly more frequent."""
     n, m = pairing.counts
     expected = _expected(pairing)
     growth = m - expected
     of_name = np.bincount(pairing.name, m, len(pairing.names))[pairing.name]
     p = benjamini_hochberg(_more_frequent(pairing))
-    # What is too rare to be no chance in any case goes by its count.
+    # A category that is too rare to be significant in any case is judged by its count.
     possible = _least_p(pairing) <= thresholds.alpha
     chosen = (
         (growth >= thresholds.more) & (growth >= thresholds.share * of_name) & ((p <= thresholds.alpha) | ~possible)
@@ -350,27 +365,33 @@ def _structural(pairing: Pairing, thresholds: Thresholds) -> list[Mutation]:
 def _structural_cost(
     pairing: Pairing, category: int, growth: float, precursors: tuple[Precursor, ...], means: list[F64]
 ) -> float:
-    """What the additional requests take more than their precursors, by their likelihood; where there are none, more than what
-    requests of the name took before; all of it where the name is new."""
-    took = float(means[1][category])
+    """Return the cost of the additional requests in ns, relative to their precursors, weighted by likelihood.
+
+    Without precursors, the cost is relative to the mean of the name's requests before; for a new name, it is the total
+    time.
+    """
+    mean_after = float(means[1][category])
     if precursors:
         weights = np.array([precursor.weight for precursor in precursors])
-        instead = np.array([precursor.mean_before_ns for precursor in precursors])
-        return float((weights * growth * (took - instead)).sum() / weights.sum())
+        mean_before = np.array([precursor.mean_before_ns for precursor in precursors])
+        return float((weights * growth * (mean_after - mean_before)).sum() / weights.sum())
     same = pairing.name == pairing.name[category]
     n = pairing.counts[0][same]
-    return growth * (took - (float(np.nansum(means[0][same] * n)) / n.sum() if n.sum() else 0.0))
+    return growth * (mean_after - (float(np.nansum(means[0][same] * n)) / n.sum() if n.sum() else 0.0))
 
 
 def _more_frequent(pairing: Pairing) -> F64:
-    """How likely each category has as many requests after by chance, given those of its name: a binomial test; where there are
-    several runs on a side, their scatter beyond that counts as chance, too."""
+    """Return, per category, the probability of at least as many requests after by chance, given the requests of its name.
+
+    It is a binomial test. With several runs on a side, scatter of the runs beyond the binomial variance counts as chance,
+    too.
+    """
     from scipy.special import bdtrc
 
     n, m = pairing.counts
     totals = [np.bincount(pairing.name, counts, len(pairing.names))[pairing.name] for counts in (n, m)]
     share = totals[1] / np.maximum(totals[0] + totals[1], 1)
-    # A name that is on one side only tells nothing of its categories' shares but that they are there.
+    # A name on one side only gives no information about the shares of its categories.
     share = np.where((totals[0] == 0) & (totals[1] > 0), 0.5, share)
     found = np.where(m > 0, bdtrc(np.maximum(m - 1, 0).astype(np.float64), (n + m).astype(np.int64), share), 1.0)
     scatter = _scatter(pairing)
@@ -381,13 +402,14 @@ def _more_frequent(pairing: Pairing) -> F64:
 
 
 def _least_p(pairing: Pairing) -> F64:
-    """How small p could be at best: all of a category's requests are after."""
+    """Return the smallest possible p per category: all its requests are after."""
     n, m = pairing.counts
     return np.asarray(0.5 ** (n + m))
 
 
 def _scatter(pairing: Pairing) -> F64:
-    """How much more the runs of a side differ in a category's share than chance makes them; 1 where nothing tells."""
+    """Return the ratio of the variance between runs to the variance by chance, per category; at least 1, and 1 for single
+    runs."""
     total, freedom = np.zeros(len(pairing.keys)), 0
     for flows, category in zip(pairing.sides, pairing.category, strict=True):
         runs = len(flows.runs)
@@ -404,11 +426,11 @@ def _scatter(pairing: Pairing) -> F64:
     return np.maximum(total / freedom, 1.0) if freedom else np.ones(len(pairing.keys))
 
 
-def _many(count: int) -> str:
+def _requests(count: int) -> str:
     return f"{count:,} request{'s' * (count != 1)}"
 
 
-def _had(before: int, expected: float) -> str:
+def _was_before(before: int, expected: float) -> str:
     return "is new" if not before else f"had {before:,} before ({expected:.0f} expected now)"
 
 

@@ -1,8 +1,8 @@
-"""What can be said of a request besides its calls and times: where they ran, with what values, what they logged, which failed.
+"""Describe requests by traits besides calls and times: instances, values, logs and failures.
 
-A *trait* is a sentence that is true of a request or not. Invariant: traits are true of several requests and false of several;
-those that hold for the very same requests are one; a number that only counts up with time is none, nor is what names one
-request, nor is anything of a call that only some of the groups have, which their flows show.
+A *trait* is a statement that is true or false for a request. Invariants: a trait is true for several requests and false
+for several. Traits that hold for the same requests are merged. Counters that increase with time, names of single requests,
+and properties of calls that only some groups have are not traits; flows already show the latter.
 """
 
 from __future__ import annotations
@@ -27,28 +27,30 @@ Mask = npt.NDArray[np.bool_]
 TraitKind = Literal["parameter", "instance", "log", "failure"]
 
 BOUNDS = 31
-"""A number is asked whether it is above so many quantiles at most."""
+"""The maximum number of quantiles that a number is compared with."""
 VALUES = 100
-"""Of more different texts of one name only the most frequent ones are asked for."""
+"""The maximum number of different texts of one name; the most frequent ones are used."""
 PARTS = 8
-"""So many members of a value that is a tuple, list or dict are values of their own."""
+"""The maximum number of members of a tuple, list or dict that count as values themselves."""
 COUNTER = 0.95
-"""A number whose rank has this correlation with the time is a counter."""
-TELLING = 8
-"""Of fewer different numbers nobody knows whether they count."""
+"""The minimum correlation between the ranks of a number and of the time that makes the number a counter."""
+MIN_DISTINCT = 8
+"""The minimum number of different values needed to recognise a counter."""
 SHOWN = 80
-"""Characters of a text in a sentence."""
+"""The maximum number of characters of a text in a sentence."""
 
 
 @dataclass(frozen=True)
 class Trait:
+    """A statement that is true or false for a request."""
+
     kind: TraitKind
     subject: str
     """The call, or the message."""
     holds: str
-    """In words, as the end of a sentence on requests;"""
+    """The statement in words, as the end of a sentence about requests."""
     fails: str
-    """and the contrary."""
+    """The opposite statement in words."""
 
 
 class Members(NamedTuple):
@@ -59,19 +61,24 @@ class Members(NamedTuple):
 
 
 class Traits(NamedTuple):
+    """The traits of some requests, and for which requests they are true."""
+
     traits: list[Trait]
     true: Mask
-    """A row per request, group after group, a column per trait."""
+    """A matrix with a row per request, group after group, and a column per trait."""
 
 
 def traits_of(groups: Sequence[Members], least: int, place: int | None = None) -> Traits:
-    """Those that are true of at least `least` requests and false of as many. `place` is a call, of groups of one category, to
-    be looked at by itself where others have its label."""
+    """Return the traits that are true for at least `least` requests and false for as many.
+
+    `place` is a call that is also examined separately if other calls have its label; all groups must then be of one
+    category.
+    """
     count = sum(len(group.requests) for group in groups)
     traits: list[Trait] = []
     columns: list[Mask] = []
     seen: set[bytes] = set()
-    for trait, true in _all(groups, count, place):
+    for trait, true in _candidates(groups, count, place):
         holds = int(true.sum())
         if holds < least or count - holds < least:
             continue
@@ -83,7 +90,7 @@ def traits_of(groups: Sequence[Members], least: int, place: int | None = None) -
     return Traits(traits, np.stack(columns, 1) if columns else np.zeros((count, 0), bool))
 
 
-def _all(groups: Sequence[Members], count: int, place: int | None) -> Iterator[tuple[Trait, Mask]]:
+def _candidates(groups: Sequence[Members], count: int, place: int | None) -> Iterator[tuple[Trait, Mask]]:
     yield from _values(groups, count)
     if place is not None:
         yield from _instances(groups, count, place)
@@ -92,8 +99,8 @@ def _all(groups: Sequence[Members], count: int, place: int | None) -> Iterator[t
     yield from _logs(groups, count)
 
 
-def _numbered(groups: Sequence[Members]) -> Iterator[tuple[Members, slice]]:
-    """With the rows of each group."""
+def _with_rows(groups: Sequence[Members]) -> Iterator[tuple[Members, slice]]:
+    """Yield each group with the range of its rows."""
     begin = 0
     for group in groups:
         yield group, slice(begin, begin + len(group.requests))
@@ -101,7 +108,7 @@ def _numbered(groups: Sequence[Members]) -> Iterator[tuple[Members, slice]]:
 
 
 def _shared(groups: Sequence[Members]) -> dict[str, None]:
-    """The labels that all groups have, in the order of the first's flow."""
+    """Return the labels that all groups have, in the order of the first group's flow."""
     found = [
         dict.fromkeys(
             group.flows.labels[code] for code in group.flows.label[group.flows.places(int(group.requests[0]))].tolist()
@@ -113,9 +120,9 @@ def _shared(groups: Sequence[Members]) -> dict[str, None]:
 
 
 def _by_label(groups: Sequence[Members]) -> Iterator[tuple[Members, slice, str, I64]]:
-    """Each group once for each label that all have, with the label's places."""
+    """Yield each group with each label that all groups share, its rows, and the calls with the label."""
     shared = _shared(groups)
-    for group, rows in _numbered(groups):
+    for group, rows in _with_rows(groups):
         if not len(group.requests):
             continue
         code = {label: number for number, label in enumerate(group.flows.labels)}
@@ -125,6 +132,7 @@ def _by_label(groups: Sequence[Members]) -> Iterator[tuple[Members, slice, str, 
 
 
 def _instances(groups: Sequence[Members], count: int, place: int | None = None) -> Iterator[tuple[Trait, Mask]]:
+    """Yield the traits for the instances that calls ran on; with `place`, only of that call."""
     found: dict[tuple[str, str], Mask] = defaultdict(lambda: np.zeros(count, bool))
     sides: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
     for group, rows, label, places in _by_label(groups):
@@ -137,7 +145,7 @@ def _instances(groups: Sequence[Members], count: int, place: int | None = None) 
             sides[label][id(flows)].add(flows.instances[code])
     of = "" if place is None else "the slower call of "
     for (label, instance), true in found.items():
-        # Names that no two sides share are given anew with each start, and tell no more than the side.
+        # Skip instance names that the sides do not share: they change with each start and only identify the side.
         if len(sides[label]) == 1 or set.intersection(*sides[label].values()):
             words = f"{of}{label}"
             yield Trait("instance", label, f"{words} ran on {instance}", f"{words} did not run on {instance}"), true
@@ -154,8 +162,9 @@ def _failures(groups: Sequence[Members], count: int) -> Iterator[tuple[Trait, Ma
 
 
 def _logs(groups: Sequence[Members], count: int) -> Iterator[tuple[Trait, Mask]]:
+    """Yield the traits for logged messages."""
     found: dict[str, Mask] = defaultdict(lambda: np.zeros(count, bool))
-    for group, rows in _numbered(groups):
+    for group, rows in _with_rows(groups):
         flows = group.flows
         first = np.searchsorted(flows.log_call, flows.first)
         begin, end = first[group.requests], first[group.requests + 1]
@@ -169,10 +178,11 @@ def _logs(groups: Sequence[Members], count: int) -> Iterator[tuple[Trait, Mask]]
 
 
 def _values(groups: Sequence[Members], count: int) -> Iterator[tuple[Trait, Mask]]:
+    """Yield the traits for recorded values, as numbers and as texts."""
     texts: dict[tuple[str, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     numbers: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
     shared = _shared(groups)
-    for group, rows in _numbered(groups):
+    for group, rows in _with_rows(groups):
         values = values_of(group.flows, group.requests)
         for request, code, name, text in zip(
             values.request.tolist(), values.label.tolist(), values.name, values.text, strict=True
@@ -185,8 +195,8 @@ def _values(groups: Sequence[Members], count: int) -> Iterator[tuple[Trait, Mask
                     numbers[key].append((rows.start + request, number))
                 texts[key][shown].append(rows.start + request)
     time = _times(groups)
-    for (label, name), given in numbers.items():
-        yield from _above(label, name, given, time)
+    for (label, name), observed in numbers.items():
+        yield from _above(label, name, observed, time)
     for (label, name), found in texts.items():
         if (label, name) in numbers and _is_counter(_largest(numbers[label, name], count), time):
             continue
@@ -201,10 +211,11 @@ def _values(groups: Sequence[Members], count: int) -> Iterator[tuple[Trait, Mask
 
 
 def _above(
-    label: str, name: str, given: list[tuple[int, float]], time: list[tuple[slice, F64]]
+    label: str, name: str, observed: list[tuple[int, float]], time: list[tuple[slice, F64]]
 ) -> Iterator[tuple[Trait, Mask]]:
+    """Yield the traits for a number above its quantiles, unless the number is a counter."""
     count = time[-1][0].stop
-    value = _largest(given, count)
+    value = _largest(observed, count)
     if _is_counter(value, time):
         return
     there = value[~np.isnan(value)]
@@ -215,40 +226,40 @@ def _above(
         yield Trait("parameter", label, f"{words} above {bound:g}", f"{words} not above {bound:g}"), true
 
 
-def _largest(given: list[tuple[int, float]], count: int) -> F64:
-    """Per request; NaN for none."""
+def _largest(observed: list[tuple[int, float]], count: int) -> F64:
+    """Return the largest observed number per request; NaN without a number."""
     value = np.full(count, np.nan)
-    rows = np.array([row for row, _ in given], np.int64)
-    np.fmax.at(value, rows, np.array([number for _, number in given]))
+    rows = np.array([row for row, _ in observed], np.int64)
+    np.fmax.at(value, rows, np.array([number for _, number in observed]))
     return value
 
 
 def _times(groups: Sequence[Members]) -> list[tuple[slice, F64]]:
-    return [(rows, group.flows.start_ns[group.requests].astype(np.float64)) for group, rows in _numbered(groups)]
+    return [(rows, group.flows.start_ns[group.requests].astype(np.float64)) for group, rows in _with_rows(groups)]
 
 
 def _is_counter(value: F64, time: list[tuple[slice, F64]]) -> bool:
-    """Does it go up (or down) with the time, in every group that tells?"""
-    told = []
+    """Return whether the number increases or decreases with time in every group with enough values."""
+    verdicts = []
     for rows, start in time:
         own = value[rows]
         there = ~np.isnan(own)
-        if there.sum() < TELLING or len(np.unique(own[there])) < TELLING:
+        if there.sum() < MIN_DISTINCT or len(np.unique(own[there])) < MIN_DISTINCT:
             continue
         ranks = np.argsort(np.argsort(np.stack((own[there], start[there])), axis=1, kind="stable"), axis=1)
-        told.append(abs(float(np.asarray(np.corrcoef(ranks))[0, 1])) >= COUNTER)
-    return bool(told) and all(told)
+        verdicts.append(abs(float(np.asarray(np.corrcoef(ranks))[0, 1])) >= COUNTER)
+    return bool(verdicts) and all(verdicts)
 
 
 def _parts(text: str) -> Iterator[tuple[str, float | None, str]]:
-    """A value as it is, and of one with members these, by `[place]` or `[key]`; each with its number, if it is one."""
+    """Yield a value, and its members by `[place]` or `[key]`: suffix of the name, number or None, and text."""
     yield "", _number(text), text
     if text[:1] not in ("(", "[", "{"):
         return
     try:
         members = ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return  # cut, or of things that have no literal
+        return  # cut off, or not a literal
     if isinstance(members, dict):
         pairs = list(members.items())
     elif isinstance(members, list | tuple):

@@ -1,9 +1,9 @@
-"""Which calls of two flows are the same: both serialised depth-first, aligned by edit distance, and made one graph
-(Spectroscope's correspondence).
+"""Align the calls of two flows by edit distance, and merge them into one graph (Spectroscope's correspondence).
 
-Calls match if they have one label, at the cost of nothing; one that only one flow has costs one edit. Among the alignments with
-the fewest edits that with the fewest calls under a caller of another name, or by another channel, is taken (Wagner and Fischer,
-within a band that is widened until it cannot matter). Invariant: matches keep both orders, and each call is in the union once.
+Flows are serialised depth-first. Calls match, at no cost, if they have the same label; a call of one flow only costs one
+edit. Of the alignments with the fewest edits, the one with the fewest matches under different callers or channels is
+chosen. The algorithm is that of Wagner and Fischer, within a band that widens until it cannot affect the result.
+Invariant: matches keep both orders, and each call is in the union once.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from clew.graph.ops.diff import Status
 from clew.graph.ops.flows.flows import Flows
 from clew.graph.render.table import Table, table_of
 
-FAR = np.int64(1) << 60
-"""What labels that differ cost: too much for any alignment."""
+NO_MATCH_COST = np.int64(1) << 60
+"""The cost of matching different labels: larger than any alignment."""
 CELLS = 1 << 24
-"""Of a larger table only the halves' are kept, one after the other (Hirschberg)."""
+"""The maximum number of cells of a table; a larger problem is divided into halves (Hirschberg)."""
 
 
 class Match(NamedTuple):
-    """One step through both sequences; -1 on the side that has nothing for it."""
+    """One step through both sequences, as indices; -1 for a side without a counterpart."""
 
     before: int
     after: int
@@ -41,15 +41,15 @@ class UnionNode:
     label: str
     status: Status
     channel: str
-    """What opened it, after where there is an after; "" for a plain call."""
+    """The channel that opened the call, from after if possible; "" for a plain call."""
     before: int
-    """Its place in the flow before, -1 if it is not there."""
+    """The index in the flow before; -1 if the call is not in it."""
     after: int
 
 
 @dataclass(frozen=True)
 class UnionEdge:
-    """Who called whom, by places in the union's nodes."""
+    """A call edge, by indices of the union's nodes."""
 
     source: int
     target: int
@@ -58,7 +58,7 @@ class UnionEdge:
 
 @dataclass(frozen=True)
 class Correspondence:
-    """Two flows as one graph. Nodes are in the order of both flows, callers before what they called."""
+    """Two flows as one graph. The nodes keep the order of both flows, with callers before their callees."""
 
     nodes: tuple[UnionNode, ...]
     edges: tuple[UnionEdge, ...]
@@ -68,12 +68,12 @@ class Correspondence:
 
     @property
     def edits(self) -> int:
-        """Calls that only one of the flows has."""
+        """Return the number of calls that only one of the flows has."""
         return len(self.nodes) - len(self.of("both"))
 
     @cached_property
     def parent(self) -> tuple[int, ...]:
-        """Per node the one above it, after where there is an after, else before; -1 at a root. Follows the nodes' order."""
+        """Return the parent of each node, from after if possible; -1 for a root. Parents precede their children."""
         above = [-1] * len(self.nodes)
         for edge in self.edges:
             if edge.status != "before" or self.nodes[edge.target].after < 0:
@@ -81,7 +81,7 @@ class Correspondence:
         return tuple(above)
 
     def lines(self) -> Iterator[tuple[Status, int, int]]:
-        """The union as an indented list: status, depth, node."""
+        """Yield the union as an indented list: status, depth, node."""
         depth: list[int] = []
         for number, (node, above) in enumerate(zip(self.nodes, self.parent, strict=True)):
             depth.append(depth[above] + 1 if above >= 0 else 0)
@@ -100,7 +100,7 @@ class Correspondence:
         return f"{_calls(len(self.of('both')))} in both, {' and '.join(parts)}"
 
     def table(self) -> Table:
-        """A row per node."""
+        """Return a table with a row per node."""
         return table_of(self.nodes, ("status", "label", "channel", "before", "after"))
 
     def to_json(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Correspondence:
 
 
 def correspond(before: Flows, one: int | None, after: Flows, other: int | None) -> Correspondence:
-    """Of request `one` of some flows with request `other` of others; None for a side without calls."""
+    """Align request `one` of the flows before with request `other` of the flows after; None for a side without calls."""
     sides = _Side.of(before, one), _Side.of(after, other)
     known: dict[str, int] = {}
     tokens = [
@@ -147,9 +147,11 @@ def correspond(before: Flows, one: int | None, after: Flows, other: int | None) 
 
 
 class _Side(NamedTuple):
+    """The calls of one request."""
+
     label: list[str]
     caller: list[str]
-    """The label above, "" at the root."""
+    """The label of the parent of each call; "" for the root."""
     channel: list[str]
     parent: list[int]
 
@@ -163,8 +165,11 @@ class _Side(NamedTuple):
 
 
 def align(one: I64, other: I64) -> list[Match]:
-    """The cheapest alignment of two sequences of columns: tokens in the first row, which match if they are equal; what differs
-    in other rows costs less than any edit. What only the first has comes before what only the second has."""
+    """Return the cheapest alignment of two sequences, given as columns.
+
+    Columns match if their first rows are equal; each difference in the other rows costs less than any edit. Elements of
+    the first sequence only precede elements of the second only.
+    """
     n, m = one.shape[1], other.shape[1]
     shared = min(n, m)
     same = (one[:, :shared] == other[:, :shared]).all(0)
@@ -182,57 +187,62 @@ def align(one: I64, other: I64) -> list[Match]:
 
 
 def _aligned(one: I64, other: I64, edit: int) -> list[Match]:
+    """Return the cheapest alignment of two sequences by dynamic programming within a band."""
     n, m = one.shape[1], other.shape[1]
     if not n or not m:
         return [*(Match(at, -1) for at in range(n)), *(Match(-1, at) for at in range(m))]
-    wide = 8
+    margin = 8
     while True:
-        low, high = min(0, m - n) - wide, max(0, m - n) + wide
+        low, high = min(0, m - n) - margin, max(0, m - n) + margin
         if (n + 1) * (high - low + 1) > CELLS and n > 1:
-            return _halved(one, other, edit)
+            return _align_halves(one, other, edit)
         rows = list(_costs(one, other, edit, low, high))
-        # A way that leaves the band has at least so many edits.
-        if rows[n][m - n - low] < edit * (abs(m - n) + 2 * (wide + 1)) or wide >= max(n, m):
-            return _traced(one, other, edit, rows, low)
-        wide *= 4
+        # An alignment that leaves the band has at least this many edits.
+        if rows[n][m - n - low] < edit * (abs(m - n) + 2 * (margin + 1)) or margin >= max(n, m):
+            return _backtrace(one, other, edit, rows, low)
+        margin *= 4
 
 
 def _costs(one: I64, other: I64, edit: int, low: int, high: int) -> Iterator[I64]:
-    """Per number of first tokens the costs of aligning them with the first number + low … number + high of the other."""
+    """Yield, per prefix of the first sequence, the costs of aligning it with prefixes of the other sequence.
+
+    The prefixes of the other sequence have from row + `low` to row + `high` elements.
+    """
     n, m = one.shape[1], other.shape[1]
     column = np.arange(low, high + 1)
-    line = np.where((column >= 0) & (column <= m), column * edit, FAR)
+    line = np.where((column >= 0) & (column <= m), column * edit, NO_MATCH_COST)
     yield line
     slope = np.arange(len(column)) * edit
     for row in range(1, n + 1):
         column = np.arange(row + low, row + high + 1)
         inside = (column >= 0) & (column <= m)
-        # One more of the first: the column stays, which is one place to the right in the row above.
-        following = np.append(line[1:], FAR) + edit
+        # Advance in the first sequence only: the same column is one index further to the right in the row above.
+        following = np.append(line[1:], NO_MATCH_COST) + edit
         following = np.minimum(following, line + _match(one, row - 1, other, column - 1))
-        following = np.where(inside, following, FAR)
-        line = np.minimum(np.minimum.accumulate(following - slope) + slope, FAR)
-        line[~inside] = FAR
+        following = np.where(inside, following, NO_MATCH_COST)
+        line = np.minimum(np.minimum.accumulate(following - slope) + slope, NO_MATCH_COST)
+        line[~inside] = NO_MATCH_COST
         yield line
 
 
 def _match(one: I64, at: int, other: I64, columns: npt.NDArray[np.int64]) -> I64:
-    """What it costs to match a token with others, some of which may not be there."""
+    """Return the costs of matching one element with others; indices out of range cannot match."""
     there = (columns >= 0) & (columns < other.shape[1])
-    those = other[:, np.where(there, columns, 0)]
-    differs = those != one[:, at, None]
-    return np.where(there & ~differs[0], differs[1:].sum(0), FAR)
+    candidates = other[:, np.where(there, columns, 0)]
+    differs = candidates != one[:, at, None]
+    return np.where(there & ~differs[0], differs[1:].sum(0), NO_MATCH_COST)
 
 
-def _traced(one: I64, other: I64, edit: int, rows: Sequence[I64], low: int) -> list[Match]:
-    """Back from the end: a match where it is as cheap, then what only the other has, then what only the first has."""
+def _backtrace(one: I64, other: I64, edit: int, rows: Sequence[I64], low: int) -> list[Match]:
+    """Return the alignment from the table of costs, from the end: prefer a match, then an element of the other sequence
+    only."""
     row, column = one.shape[1], other.shape[1]
     found = []
     while row or column:
         here = rows[row][column - row - low]
         if row and column:
             matched = int(_match(one, row - 1, other, np.array([column - 1]))[0])
-            if matched < FAR and rows[row - 1][column - row - low] + matched == here:
+            if matched < NO_MATCH_COST and rows[row - 1][column - row - low] + matched == here:
                 row, column = row - 1, column - 1
                 found.append(Match(row, column))
                 continue
@@ -246,19 +256,20 @@ def _traced(one: I64, other: I64, edit: int, rows: Sequence[I64], low: int) -> l
     return found[::-1]
 
 
-def _halved(one: I64, other: I64, edit: int) -> list[Match]:
-    """The halves of the first with those parts of the other that make both cheapest together, each aligned by itself."""
+def _align_halves(one: I64, other: I64, edit: int) -> list[Match]:
+    """Cut the first sequence in half, cut the other where both parts are cheapest together, and align the parts
+    separately."""
     half = one.shape[1] // 2
-    forward = _last(one[:, :half], other, edit)
-    backward = _last(one[:, half:][:, ::-1], other[:, ::-1], edit)[::-1]
+    forward = _last_row(one[:, :half], other, edit)
+    backward = _last_row(one[:, half:][:, ::-1], other[:, ::-1], edit)[::-1]
     cut = int(np.argmin(forward + backward))
     first = _aligned(one[:, :half], other[:, :cut], edit)
     rest = _aligned(one[:, half:], other[:, cut:], edit)
     return first + [Match(a + half if a >= 0 else -1, b + cut if b >= 0 else -1) for a, b in rest]
 
 
-def _last(one: I64, other: I64, edit: int) -> I64:
-    """The costs of aligning all of the first with each beginning of the other."""
+def _last_row(one: I64, other: I64, edit: int) -> I64:
+    """Return the costs of aligning the whole first sequence with each prefix of the other."""
     n, m = one.shape[1], other.shape[1]
     line = np.zeros(0, np.int64)
     for line in _costs(one, other, edit, -n, m):  # noqa: B007  # only the last one counts

@@ -1,7 +1,7 @@
-"""Requests of one flow beside requests of another, or of the same one: the union of their calls, each with its times.
+"""Unite the flow of some requests with that of others, of the same category or another: the union of their calls, with times.
 
-Invariant: a call's *growth* is that of its own time (see `edges`), all of it for a call that only one side has, so that what
-grew most is where to look. One request beside one request is the special case in which nothing is tested.
+Invariant: the *growth* of a call is that of its own time (see `call_changes`), or all of it for a call on one side only.
+Therefore the call that grew most is the likeliest cause. With one request per side, nothing is tested.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from clew.compare.requests.call_changes import slower_by_call, spaced_times
+from clew.compare.requests.call_changes import sampled_times, slower_by_call
 from clew.compare.requests.flow_alignment import Correspondence, UnionNode, correspond
 from clew.compare.requests.own_time import CallTimes
 from clew.compare.stats.tests import I64
@@ -23,28 +23,30 @@ SLOWER = 0.02
 
 
 class Times(NamedTuple):
-    """Means per request, ns."""
+    """The mean times of a call per request, in ns."""
 
     begin_ns: float
-    """Since the request's begin."""
+    """The time since the start of the request."""
     total_ns: float
     own_ns: float
     edge_ns: float
-    """What its caller sees: its delay and all of it."""
+    """The time that the caller sees: the delay and the whole call."""
 
 
 @dataclass(frozen=True)
 class UnionCall:
+    """A call of the union, with its times on both sides."""
+
     node: UnionNode
     number: int
-    """In the union's nodes."""
+    """The index in the nodes of the union."""
     before: Times | None
     after: Times | None
     p: float | None
-    """How likely its own time is no longer after, corrected for the calls of the flow; None where nothing was tested."""
+    """The probability that the own time is not longer after, corrected for the calls of the flow; None if untested."""
     p_edge: float | None
     location: tuple[str, int] | None
-    """Where its code is: after, else before."""
+    """The location in the code, from after if possible."""
 
     @property
     def growth_ns(self) -> float:
@@ -71,19 +73,21 @@ class UnionCall:
         if self.before is None or self.after is None:
             side, times = ("after", self.after) if self.before is None else ("before", self.before)
             assert times is not None
-            return f"{self.label}{by} is there only {side}, {duration(times.own_ns)} itself"
+            return f"{self.label}{by} occurs only {side}, {duration(times.own_ns)} itself"
         return f"{self.label}{by} itself {duration(self.before.own_ns)} -> {duration(self.after.own_ns)}"
 
 
 @dataclass(frozen=True)
 class Union:
+    """The union of two flows."""
+
     correspondence: Correspondence
     calls: tuple[UnionCall, ...]
-    """As the correspondence's nodes."""
+    """The calls, in the order of the correspondence's nodes."""
     counts: tuple[int, int]
-    """Requests before and after."""
+    """The number of requests before and after."""
     response_before_ns: float
-    """Mean."""
+    """The mean response time."""
     response_after_ns: float
     alpha: float
     slower: float
@@ -93,17 +97,20 @@ class Union:
         return self.response_after_ns - self.response_before_ns
 
     def significant(self, call: UnionCall) -> bool:
-        """Did its own time surely grow, and by more than a trifle?"""
+        """Return whether the own time of a call grew significantly and by more than the thresholds."""
         return call.p is not None and call.p <= self.alpha and self.is_slower(call)
 
     def is_slower(self, call: UnionCall) -> bool:
-        """Both sides have it, and after it took more, whether by chance or not."""
+        """Return whether both sides have the call and its own time grew by more than the thresholds, significantly or not."""
         if call.before is None or call.after is None:
             return False
         return call.growth_ns > max(self.slower * call.before.own_ns, self.slower / 10 * self.response_before_ns)
 
     def changes(self) -> list[UnionCall]:
-        """The calls that changed the response time most, in its direction: surely, or not tested, or on one side only."""
+        """Return the calls that changed the response time in its direction, largest change first.
+
+        Calls on both sides are included if their change is significant or untested.
+        """
         sign = 1 if self.growth_ns >= 0 else -1
         found = [
             call
@@ -113,19 +120,19 @@ class Union:
         return sorted(found, key=lambda call: (-abs(call.growth_ns), call.number))
 
     def sentence(self) -> str:
-        took = f"{duration(self.response_before_ns)} -> {duration(self.response_after_ns)}"
+        response = f"{duration(self.response_before_ns)} -> {duration(self.response_after_ns)}"
         change = f"{'+' if self.growth_ns >= 0 else '−'}{duration(abs(self.growth_ns))}"
         n, m = self.counts
         if not n or not m:
             side, ns = ("after", self.response_after_ns) if m else ("before", self.response_before_ns)
             return f"{max(n, m):,} requests only {side}, {duration(ns)} each, {len(self.calls):,} calls"
-        many = "one request beside one request" if n == m == 1 else f"{n:,} beside {m:,} requests"
-        text = f"{many}: {took} ({change}), {self.correspondence.sentence()}"
+        compared = "one request compared with one request" if n == m == 1 else f"{n:,} requests compared with {m:,}"
+        text = f"{compared}: {response} ({change}), {self.correspondence.sentence()}"
         first = self.changes()[:1]
         return f"{text}; {first[0].sentence()}" if first else text
 
     def table(self) -> Table:
-        """A row per call that changed, what changed the response most first."""
+        """Return a table with a row per changed call, the largest change first."""
         return table_of(
             self.changes(), ("status", "label", "growth_ns", "own_before_ns", "own_after_ns", "p", "p_edge", "number")
         )
@@ -143,10 +150,10 @@ class Union:
 
 
 def unite(before: Flows, one: I64, after: Flows, other: I64, *, alpha: float = ALPHA, slower: float = SLOWER) -> Union:
-    """Some requests of one category before, beside some of one category, perhaps another, after. One side may have none."""
+    """Unite the requests `one` of a category before with the requests `other` of a category after. One side may be empty."""
     sides = (before, one), (after, other)
     matched = correspond(before, _first(one), after, _first(other))
-    times = [spaced_times(flows, requests) if len(requests) else None for flows, requests in sides]
+    times = [sampled_times(flows, requests) if len(requests) else None for flows, requests in sides]
     means = [_means(side) if side else [] for side in times]
     both = [number for number, node in enumerate(matched.nodes) if node.status == "both"]
     p: dict[int, tuple[float, float]] = {}
@@ -169,8 +176,8 @@ def unite(before: Flows, one: I64, after: Flows, other: I64, *, alpha: float = A
                 location=flows.location(int(flows.first[requests[0]]) + place),
             )
         )
-    took = [float(flows.response_ns[requests].mean()) if len(requests) else 0.0 for flows, requests in sides]
-    return Union(matched, tuple(calls), (len(one), len(other)), took[0], took[1], alpha, slower)
+    response = [float(flows.response_ns[requests].mean()) if len(requests) else 0.0 for flows, requests in sides]
+    return Union(matched, tuple(calls), (len(one), len(other)), response[0], response[1], alpha, slower)
 
 
 def _first(requests: I64) -> int | None:

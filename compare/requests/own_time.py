@@ -1,6 +1,6 @@
-"""What each call of some requests took itself: what it worked, and what it waited for nothing that it had led to.
+"""Compute the own time of each call of some requests: its work, and its waiting that the calls it led to do not explain.
 
-Invariant: own times are without those of calls below, so that the first in a list of them is where to look, not above it.
+Invariant: own times exclude the calls below, so the first call in a list of them is the cause and not one of its callers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Parents = npt.NDArray[np.int32]
 
 
 class CallTimes(NamedTuple):
-    """Of requests of one category, requests by calls."""
+    """The times of requests of one category, as matrices of requests by calls, in ns."""
 
     begin: F64
     total: F64
@@ -31,26 +31,31 @@ class CallTimes(NamedTuple):
         return np.asarray(self.total + self.delay)
 
 
-def call_times(flows: Flows, requests: I64, *, alone: bool = False) -> CallTimes:
-    """Of requests of one category; with `alone` waiting counts as long as nothing of the request runs anywhere. Raises
-    `IndexError` for no requests, whose calls nobody knows."""
+def call_times(flows: Flows, requests: I64, *, exclusive: bool = False) -> CallTimes:
+    """Return the times of the calls of requests of one category.
+
+    With `exclusive`, waiting counts only while nothing of the request runs. Raises `IndexError` without requests.
+    """
     at = flows.places(int(requests[0]))
     named = np.array([name != "" for name in flows.channels])
     begin, total, work, waiting, delay = (
         flows.matrix(column, requests).astype(np.float64)
         for column in ("begin_ns", "total_ns", "self_ns", "waiting_ns", "delay_ns")
     )
-    delay[:, 0] = 0  # is before the request
+    delay[:, 0] = 0  # the delay of the root is before the request
     found = CallTimes(begin, total, work, waiting, delay, work + delay)
     response = flows.response_ns[requests].astype(np.float64)
-    later = _Ends(begin + total, response) if alone else None
+    later = _Ends(begin + total, response) if exclusive else None
     _add_waiting(found, response, flows.parent[at], named[flows.channel[at]], later)
     return found
 
 
 def add_waiting(flows: Flows, requests: I64, times: CallTimes, measured: CallTimes | None) -> None:
-    """To own times what calls of requests of one category waited for nothing that they had led to, by the clock of `times`.
-    With times as they were `measured`, which tell which call ended last, waiting counts as with `alone`."""
+    """Add to the own times the waiting of calls that the calls they led to do not explain, by the clock of `times`.
+
+    `requests` are of one category. With `measured`, the times by the ordinary clock, waiting counts as with `exclusive`;
+    they determine which call ended last.
+    """
     named = np.array([name != "" for name in flows.channels])
     at = flows.places(int(requests[0]))
     ends = None
@@ -59,8 +64,8 @@ def add_waiting(flows: Flows, requests: I64, times: CallTimes, measured: CallTim
     _add_waiting(times, times.total[:, 0], flows.parent[at], named[flows.channel[at]], ends)
 
 
-def cumulated(low: F64, high: F64) -> tuple[F64, F64]:
-    """Times at which one of some intervals begins or all end, and for how long there was one until then."""
+def cumulative_union(low: F64, high: F64) -> tuple[F64, F64]:
+    """Return the boundaries of the union of some intervals, and the covered length up to each boundary."""
     if not len(low):
         return np.zeros(1), np.zeros(1)
     order = np.argsort(low, kind="stable")
@@ -72,11 +77,11 @@ def cumulated(low: F64, high: F64) -> tuple[F64, F64]:
 
 
 _Running = list[tuple[F64, F64]]
-"""Per request the times at which something of it begins or ceases to run, and for how long it has run until then."""
+"""Per request, the times at which its running starts or stops, and how long it has run until then."""
 
 
 class _Ends(NamedTuple):
-    """When calls ended and requests were answered, by the clock that tells what came last."""
+    """The ends of calls and the times of the answers, by the clock that determines the last call."""
 
     call: F64
     response: F64
@@ -85,55 +90,58 @@ class _Ends(NamedTuple):
 def _add_waiting(
     calls: CallTimes, response: F64, parent: Parents, by_edge: npt.NDArray[np.bool_], ends: _Ends | None
 ) -> None:
-    """To work and what lies on the edge, the waiting in which nothing ran, or waited, that the call had led to, as far as the
-    response could be waiting for it. With `ends` it is without what anything of the request ran, and of calls side by side
-    that wait at one time it is that of the one which ends last: the others' ends make no difference."""
+    """Add to the own times (work and delay) the waiting while no call that the call had led to ran or waited, until the
+    response.
+
+    With `ends`, the time in which anything of the request ran is excluded. If siblings wait at the same time, the waiting
+    belongs to the one that ends last, because the ends of the others do not matter.
+    """
     running = _running(calls, parent, by_edge) if ends is not None else None
     start, end = calls.begin - calls.delay, calls.begin + calls.total
     width = len(parent)
-    # Below each call what edges led to, at any depth, and what it called plainly; children come after their parents.
-    far: list[list[int]] = [[] for _ in range(width)]
-    near: list[list[int]] = [[] for _ in range(width)]
+    # Per call, the descendants that edges led to, at any depth, and its plain children. Children come after their parents.
+    by_edges: list[list[int]] = [[] for _ in range(width)]
+    plain: list[list[int]] = [[] for _ in range(width)]
     for place in range(width - 1, 0, -1):
         above = parent[place]
-        far[above] += far[place]
-        (far if by_edge[place] else near)[above].append(place)
+        by_edges[above] += by_edges[place]
+        (by_edges if by_edge[place] else plain)[above].append(place)
     for place in range(width):
         waiting = calls.waiting[:, place]
         if not waiting.any():
             continue
         low, high = calls.begin[:, place, None], np.minimum(end[:, place], response)[:, None]
         high = np.maximum(low, high)
-        kids, every = near[place], near[place] + far[place]
+        children, every = plain[place], plain[place] + by_edges[place]
         first, last = start[:, every], end[:, every]
         if ends is not None:
-            beside = _ending_later(place, parent, start, end, ends)
-            first, last = np.hstack((first, *beside[0])), np.hstack((last, *beside[1]))
-        # A coroutine is suspended while one that it awaits is: what times add up to beyond the call's own is that.
-        twice = calls.work[:, place] + waiting + calls.total[:, kids].sum(1) - calls.total[:, place]
+            siblings = _later_siblings(place, parent, start, end, ends)
+            first, last = np.hstack((first, *siblings[0])), np.hstack((last, *siblings[1]))
+        # A coroutine is suspended while an awaited one is, so that waiting counts twice: the excess over the call's total.
+        overlap = calls.work[:, place] + waiting + calls.total[:, children].sum(1) - calls.total[:, place]
         inside = _covered(np.clip(first, low, high), np.clip(last, low, high))
         if running is not None:
-            inside = np.maximum(inside, _between(running, low[:, 0], high[:, 0]))
-        inside -= _covered(np.clip(start[:, kids], low, high), np.clip(end[:, kids], low, high))
-        waiting = np.minimum(waiting - np.maximum(twice, 0), (high - low)[:, 0])
+            inside = np.maximum(inside, _running_time(running, low[:, 0], high[:, 0]))
+        inside -= _covered(np.clip(start[:, children], low, high), np.clip(end[:, children], low, high))
+        waiting = np.minimum(waiting - np.maximum(overlap, 0), (high - low)[:, 0])
         calls.own[:, place] += np.maximum(waiting - inside, 0)
 
 
-def _ending_later(place: int, parent: Parents, start: F64, end: F64, ends: _Ends) -> tuple[list[F64], list[F64]]:
-    """When calls ran that began beside a call, or beside one that it is in, and ended later, but not after the request."""
+def _later_siblings(place: int, parent: Parents, start: F64, end: F64, ends: _Ends) -> tuple[list[F64], list[F64]]:
+    """Return the intervals of siblings, of the call or of a caller, that ended later, but not after the response."""
     found: tuple[list[F64], list[F64]] = [], []
     while parent[place] >= 0:
-        beside = np.flatnonzero(parent == parent[place])
-        beside = beside[beside != place]
-        later = (ends.call[:, beside] > ends.call[:, [place]]) & (ends.call[:, beside] <= ends.response[:, None])
-        found[0].append(start[:, beside])
-        found[1].append(np.where(later, end[:, beside], start[:, beside]))
+        siblings = np.flatnonzero(parent == parent[place])
+        siblings = siblings[siblings != place]
+        later = (ends.call[:, siblings] > ends.call[:, [place]]) & (ends.call[:, siblings] <= ends.response[:, None])
+        found[0].append(start[:, siblings])
+        found[1].append(np.where(later, end[:, siblings], start[:, siblings]))
         place = int(parent[place])
     return found
 
 
 def _running(calls: CallTimes, parent: Parents, by_edge: npt.NDArray[np.bool_]) -> _Running:
-    """A call runs all the time if neither it nor what it called waited."""
+    """Return, per request, when its calls ran. A call runs all the time if neither it nor its callees waited."""
     runs = calls.waiting == 0
     for place in range(len(parent) - 1, 0, -1):
         if not by_edge[place]:
@@ -141,17 +149,17 @@ def _running(calls: CallTimes, parent: Parents, by_edge: npt.NDArray[np.bool_]) 
     found = []
     for row in range(len(runs)):
         of = np.flatnonzero(runs[row])
-        found.append(cumulated(calls.begin[row, of], (calls.begin + calls.total)[row, of]))
+        found.append(cumulative_union(calls.begin[row, of], (calls.begin + calls.total)[row, of]))
     return found
 
 
-def _between(running: _Running, low: F64, high: F64) -> F64:
-    """Per request for how long something of it ran from `low` to `high`."""
+def _running_time(running: _Running, low: F64, high: F64) -> F64:
+    """Return, per request, how long it ran between `low` and `high`."""
     return np.array([np.subtract(*np.interp((high[row], low[row]), *of)) for row, of in enumerate(running)])
 
 
 def _covered(low: F64, high: F64) -> F64:
-    """Per row the length that intervals cover together."""
+    """Return, per row, the length of the union of the intervals."""
     if not low.size:
         return np.zeros(len(low))
     order = np.argsort(low, axis=1)

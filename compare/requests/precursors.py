@@ -1,7 +1,7 @@
-"""Where a structural mutation comes from: flows of the same root that there is less of, the likest first (Spectroscope).
+"""Find the precursors of a structural mutation: similar flows of the same root that occur less often (Spectroscope).
 
-Likeness is the edit distance of the flows' strings, a token for each pair of names. Invariant: a weight is 1 / distance, and
-two categories of one string, which differ in their nesting alone, count as one token apart.
+They are sorted by similarity: the edit distance of the flows as strings, with a token for each pair of names. Invariant: a
+weight is 1 / distance. Two categories with equal strings, which differ only in nesting, count as one token apart.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from clew.compare.stats.tests import F64, I64, normalised_distances
 
 @dataclass(frozen=True)
 class Precursor:
+    """A category that the requests of a structural mutation may come from."""
+
     category: int
     flow: str
     distance: float
@@ -51,14 +53,14 @@ def find_precursors(
     candidates = np.flatnonzero((pairing.name == pairing.name[category]) & (lost >= least) & (lost > 0))
     known: dict[tuple[str, str], int] = {}
     own = _pairs(pairing, category)
-    mine = _tokens(own, known)
+    own_tokens = _tokens(own, known)
     found = candidates[candidates != category].tolist()
     pairs = [_pairs(pairing, other) for other in found]
-    texts = [_tokens(those, known) for those in pairs]
-    distances = normalised_distances(mine, texts)
+    texts = [_tokens(other_pairs, known) for other_pairs in pairs]
+    distances = normalised_distances(own_tokens, texts)
     result = []
-    for other, those, distance in zip(found, pairs, distances.tolist(), strict=True):
-        apart = max(distance, 1 / max(len(own), len(those)))
+    for other, other_pairs, distance in zip(found, pairs, distances.tolist(), strict=True):
+        apart = max(distance, 1 / max(len(own), len(other_pairs)))
         result.append(
             Precursor(
                 category=other,
@@ -68,8 +70,8 @@ def find_precursors(
                 count_before=int(pairing.counts[0][other]),
                 count_after=int(pairing.counts[1][other]),
                 mean_before_ns=float(means[0][other]),
-                added=tuple((Counter(own) - Counter(those)).elements()),
-                removed=tuple((Counter(those) - Counter(own)).elements()),
+                added=tuple((Counter(own) - Counter(other_pairs)).elements()),
+                removed=tuple((Counter(other_pairs) - Counter(own)).elements()),
             )
         )
     return tuple(sorted(result, key=lambda precursor: (-precursor.weight, -precursor.count_before, precursor.category)))

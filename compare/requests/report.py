@@ -28,8 +28,11 @@ def details(mutations: Mutations, row: Mutation, root: str | None) -> list[str]:
     """Return the details of one change: the slower calls, the precursors of a new flow, and other differences.
 
     Paths are shown relative to `root`; pass None if labels are not places in code."""
-    calls = _together(row.edges)
-    lines = [f"{it.sentence()}, p = {it.p:.2g}{_at(mutations, row, it.first.place, root)}" for it in calls[:CALLS]]
+    calls = _group_equal(row.edges)
+    lines = [
+        f"{equal.sentence()}, p = {equal.p:.2g}{_at(mutations, row, equal.first.place, root)}"
+        for equal in calls[:CALLS]
+    ]
     lines += _more(len(calls) - CALLS, "the slower calls")
     lines += [row.turns()] if row.turns_ns else []
     lines += [precursor.sentence() for precursor in row.precursors[:1]]
@@ -39,8 +42,8 @@ def details(mutations: Mutations, row: Mutation, root: str | None) -> list[str]:
     return lines + _more(len(differences) - CALLS, "these differences")
 
 
-class _Equal(NamedTuple):
-    """Calls of one name that are opened in one way."""
+class _EqualCalls(NamedTuple):
+    """The calls with one name and channel."""
 
     edges: list[EdgeChange]
 
@@ -65,10 +68,10 @@ class _Equal(NamedTuple):
         return replace(self.first, own_before_ns=before, own_after_ns=after).sentence() + several
 
 
-def _together(edges: tuple[EdgeChange, ...]) -> list[_Equal]:
-    found: dict[tuple[str, str], _Equal] = {}
+def _group_equal(edges: tuple[EdgeChange, ...]) -> list[_EqualCalls]:
+    found: dict[tuple[str, str], _EqualCalls] = {}
     for edge in edges:
-        found.setdefault((edge.target, edge.channel), _Equal([])).edges.append(edge)
+        found.setdefault((edge.target, edge.channel), _EqualCalls([])).edges.append(edge)
     return sorted(found.values(), key=lambda equal: -equal.growth_ns)
 
 
@@ -150,11 +153,12 @@ def growth(row: Mutation) -> float:
 
 
 def kind(row: Mutation) -> str:
+    """Return the label of a mutation: "slower", "more" or "new"."""
     return "slower" if row.kind == "response-time" else "more" if row.count_before else "new"
 
 
 def change(ns: float) -> str:
-    """`+1.2 ms`"""
+    """Return a signed duration, such as `+1.2 ms`."""
     return f"{'+' if ns >= 0 else '−'}{duration(abs(ns))}"
 
 

@@ -1,1 +1,1 @@
-"""Test sessions of two revisions, compared."""
+"""Comparison of test sessions of two revisions."""

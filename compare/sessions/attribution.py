@@ -1,6 +1,6 @@
-"""Which functions are responsible for a test that is slower, and which calls for one whose flow is another.
+"""Attribute changes of tests: find the functions that are responsible for slower tests, and the calls that changed flows.
 
-Invariant: a call is named where it changed, not the calls below it that came or went with it.
+Invariant: a changed call is reported where it changed, without the calls below that appeared or disappeared with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from clew.graph.ops.diff import duration
 from clew.graph.ops.flows.flows import Mask
 
 LEAST = 0.05
-"""A function is named if it has at least this share of what a test took more or less."""
+"""The minimum share of a test's change that a reported function has."""
 MOST = 5
 
 Location = tuple[str, int]
@@ -26,7 +26,8 @@ Location = tuple[str, int]
 
 @dataclass(frozen=True)
 class Responsible:
-    """A function whose own time, without calls below it, changed. Medians over sessions, ns; of several tests their sums."""
+    """A function whose own time, without callees, changed. Times are medians over sessions in ns, or their sums over
+    several tests."""
 
     label: str
     before_ns: float
@@ -44,8 +45,8 @@ class Responsible:
         return f"{self.label} itself {sign}{duration(abs(self.growth_ns))}{tests}"
 
     @staticmethod
-    def together(rows: Iterable[Responsible]) -> tuple[Responsible, ...]:
-        """Those of several tests by function, what grew most first."""
+    def merge(rows: Iterable[Responsible]) -> tuple[Responsible, ...]:
+        """Merge the functions of several tests by label, largest growth first."""
         found: dict[str, Responsible] = {}
         for row in rows:
             known = found.get(row.label, Responsible(row.label, 0.0, 0.0, row.location, 0))
@@ -56,33 +57,36 @@ class Responsible:
 
 @dataclass(frozen=True)
 class CallChange:
-    """A function is called more or less often than before, in one chain of callers."""
+    """A function that is called more or less often than before, in one chain of callers."""
 
     label: str
     caller: str
-    """"" where nobody who is recorded calls it."""
+    """The label of the caller; "" without a recorded caller."""
     path: tuple[str, ...]
     """The callers, outermost first."""
     before: tuple[int, int]
-    """The fewest and most calls in a session."""
+    """The minimum and maximum number of calls in a session."""
     after: tuple[int, int]
     location: Location | None
 
     def sentence(self) -> str:
         by = f" by {self.caller}" if self.caller else ""
         if not self.before[1]:
-            return f"{self.label} is called{by}, {_often(self.after)}, never before"
+            return f"{self.label} is called{by}, {_times_text(self.after)}, never before"
         if not self.after[1]:
-            return f"{self.label} is no longer called{by}, {_often(self.before)} before"
-        return f"{self.label} is called {_often(self.after)}{by}, {_often(self.before)} before"
+            return f"{self.label} is no longer called{by}, {_times_text(self.before)} before"
+        return f"{self.label} is called {_times_text(self.after)}{by}, {_times_text(self.before)} before"
 
 
 def responsible(units: Units, before: I64, after: I64, *, shared: float, most_ns: float) -> tuple[Responsible, ...]:
-    """Of a subject, given as its units on both sides: functions that changed as it did. `shared` is what all tests have in
-    common, after to before; `most_ns` by how much it changed in all: where others had the processor meanwhile, own times grew
-    by more, of which each function is told its part."""
-    one, example = _own(units, before)
-    two, other = _own(units, after)
+    """Return the functions whose own time changed in the same direction as a subject, given its units on both sides.
+
+    `shared` is the factor, after to before, that all tests have in common. `most_ns` is the total change of the subject.
+    If other processes used the processor meanwhile, own times grew by more, so the growth of each function is scaled down
+    to this total.
+    """
+    one, example = _own_times(units, before)
+    two, other = _own_times(units, after)
     example |= other
     rows = []
     for code in {**one, **two}:
@@ -102,24 +106,27 @@ def responsible(units: Units, before: I64, after: I64, *, shared: float, most_ns
     return tuple(sorted(chosen, key=lambda row: (-abs(row.growth_ns), row.label))[:MOST])
 
 
-def _own(units: Units, which: I64) -> tuple[dict[int, float], dict[int, int]]:
-    """By label: the median own time over some units (a mean would take over what the scheduler did once), and a call of it."""
+def _own_times(units: Units, which: I64) -> tuple[dict[int, float], dict[int, int]]:
+    """Return, per label, the median own time over some units, and an example call.
+
+    The median, unlike the mean, is not affected by a single delay of the scheduler.
+    """
     flows = units.flows
     total: dict[int, list[float]] = {}
     example: dict[int, int] = {}
     for number, unit in enumerate(which.tolist()):
         request = units.request[unit]
         at = flows.places(int(request))
-        mine = np.flatnonzero((units.call_unit[at] == unit) & (units.call_context[at] > 0))
+        unit_calls = np.flatnonzero((units.call_unit[at] == unit) & (units.call_context[at] > 0))
         times = call_times(flows, np.array([request]))
-        # A fixture that yields is suspended while others run: what it waits after its set-up is not its.
+        # A fixture that yields is suspended while others run: its waiting after set-up does not belong to it.
         root = units.call[unit] - at.start
         ended = times.begin[0, root] + times.total[0, root]
         outlasts = (times.begin[0] < ended) & ((times.begin + times.total)[0] > ended)
         own = np.where(outlasts, times.work[0], times.own[0])
-        for place, time in zip((mine + at.start).tolist(), own[mine].tolist(), strict=True):
+        for place, time in zip((unit_calls + at.start).tolist(), own[unit_calls].tolist(), strict=True):
             context = int(units.call_context[place])
-            # Calls of a function that was left out count for their caller.
+            # Calls of a function that is left out count for their caller.
             code = int(units.context_label[context])
             total.setdefault(code, [0.0] * len(which))[number] += time
             if flows.label[place] == code:
@@ -128,7 +135,7 @@ def _own(units: Units, which: I64) -> tuple[dict[int, float], dict[int, int]]:
 
 
 def location_of(units: Units, call: int) -> Location | None:
-    """Where the function of a call stands."""
+    """Return the location of a call's function."""
     flows = units.flows
     run = flows.runs[flows.run[flows.of_call(np.array([call]))[0]]]
     place: Location | None = run.graph.location(int(flows.event[call]))
@@ -138,24 +145,26 @@ def location_of(units: Units, call: int) -> Location | None:
 def call_changes(
     units: Units, is_after: Mask, passed: Mask, both: Mask
 ) -> Iterator[tuple[int, tuple[CallChange, ...]]]:
-    """Per subject that is on both sides the calls that changed, those nearest to its begin first. Of a test that passed, only
-    the sessions in which it did count."""
+    """Yield each subject on both sides whose calls changed, with the changed calls, those nearest to its root first.
+
+    For a test that passed, only the sessions in which it passed count.
+    """
     subjects, contexts = len(units.subjects), len(units.context_parent)
-    kept = _kept(units, is_after, passed)
+    compared = _compared_units(units, is_after, passed)
     sizes = np.zeros((2, subjects), np.int64)
-    np.add.at(sizes, (is_after[kept].astype(np.int64), units.subject[kept]), 1)
+    np.add.at(sizes, (is_after[compared].astype(np.int64), units.subject[compared]), 1)
     calls = np.flatnonzero((units.call_unit >= 0) & (units.call_context > 0))
     calls = calls[
-        kept[units.call_unit[calls]] & (units.flows.label[calls] == units.context_label[units.call_context[calls]])
+        compared[units.call_unit[calls]] & (units.flows.label[calls] == units.context_label[units.call_context[calls]])
     ]
-    keys, example, many = np.unique(
+    keys, example, counts = np.unique(
         units.call_unit[calls] * contexts + units.call_context[calls], return_index=True, return_counts=True
     )
     unit, context = keys // contexts, keys % contexts
     groups, group = np.unique(units.subject[unit] * contexts + context, return_inverse=True)
     group = group.reshape(-1)
     side = is_after[unit].astype(np.int64)
-    low, high, seen = _ranges(group, side, many, len(groups))
+    low, high, seen = _ranges(group, side, counts, len(groups))
     subject = groups // contexts
     low[seen < sizes[:, subject]] = 0
     changed = ((low[1] > high[0]) | (high[1] < low[0])) & both[subject]
@@ -177,26 +186,26 @@ def call_changes(
         yield which, tuple(sorted(rows, key=lambda row: (len(row.path), row.label)))
 
 
-def _kept(units: Units, is_after: Mask, passed: Mask) -> Mask:
-    """The units whose calls are compared."""
-    well = np.zeros((2, len(units.subjects)), bool)
+def _compared_units(units: Units, is_after: Mask, passed: Mask) -> Mask:
+    """Return the units whose calls are compared."""
+    has_passed = np.zeros((2, len(units.subjects)), bool)
     side = is_after.astype(np.int64)
-    well[side[passed], units.subject[passed]] = True
+    has_passed[side[passed], units.subject[passed]] = True
     shared = np.array([subject.kind == SHARED for subject in units.subjects], bool)[units.subject]
-    return np.asarray(shared | passed | ~well[side, units.subject])
+    return np.asarray(shared | passed | ~has_passed[side, units.subject])
 
 
-def _ranges(group: I64, side: I64, many: I64, groups: int) -> tuple[npt.NDArray[np.int64], ...]:
-    """Per side and group: the fewest, the most, and in how many units it is there at all."""
+def _ranges(group: I64, side: I64, counts: I64, groups: int) -> tuple[npt.NDArray[np.int64], ...]:
+    """Return, per side and group, the minimum and maximum number of calls, and the number of units with any."""
     low, high = np.full((2, groups), np.iinfo(np.int64).max), np.zeros((2, groups), np.int64)
-    np.minimum.at(low, (side, group), many)
-    np.maximum.at(high, (side, group), many)
+    np.minimum.at(low, (side, group), counts)
+    np.maximum.at(high, (side, group), counts)
     seen = np.zeros((2, groups), np.int64)
     np.add.at(seen, (side, group), 1)
     return low, high, seen
 
 
-def _often(calls: tuple[int, int]) -> str:
+def _times_text(calls: tuple[int, int]) -> str:
     low, high = calls
     if low == high:
         return f"{low:,} time{'s' * (low != 1)}"

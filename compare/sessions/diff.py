@@ -1,8 +1,8 @@
-"""Test sessions compared test by test: whose flow or time changed.
+"""Compare test sessions test by test: find the tests whose flow or time changed.
 
-A test runs once in a session, so its time is judged by what times of the whole suite scatter (`scatter`), and its flow by what
-it called in all sessions of a side: what varies among those is no change. Invariant: tests that ended otherwise than before
-are not compared in time.
+A test runs once in a session, so its time is judged by the scatter of times in the whole suite (`noise_model`). Its flow
+is judged by its calls in all sessions of a side: variation among these sessions is not a change. Invariant: times of tests
+whose outcome changed are not compared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from clew.graph.ops.flows.flows import Flows, Mask, concat
 
 
 def compare_suites(before: Sequence[OpenRun], after: Sequence[OpenRun], thresholds: Thresholds | None = None) -> Suites:
-    """What changed in the tests from some sessions to others."""
+    """Compare the tests of two sets of sessions."""
     chosen = thresholds or Thresholds()
     units = units_of(concat(*(Flows.of(run) for run in (*before, *after))))
     is_after = units.run >= len(before)
@@ -52,13 +52,13 @@ def compare_suites(before: Sequence[OpenRun], after: Sequence[OpenRun], threshol
     outcomes = _outcomes(units, is_after, both)
     calls = dict(call_changes(units, is_after, passed, both))
     least = np.maximum(chosen.margin * waits.by_chance, np.maximum(chosen.wait_ms * 1e6, chosen.change * length))
-    rows = _processor(units, is_after, known, scatter, chosen)
+    rows = _processor_changes(units, is_after, known, scatter, chosen)
     functions = changed_functions(
         units, is_after, timed, alpha=chosen.alpha, change=chosen.change, floor_ns=chosen.floor_ms * 1e6
     )
-    # Who needs the processor longer waits longer for it, too.
+    # A test with more processor time also waits longer for the processor.
     more = {row.subject for row in rows if row.kind == SLOWER}
-    rows += [row for row in _waiting(units, is_after, timed, waits, least) if row.subject not in more]
+    rows += [row for row in _waiting_changes(units, is_after, timed, waits, least) if row.subject not in more]
     for subject, was, now in outcomes:
         changes = calls.pop(_place(subjects, Subject(TEST, subject.name)), ())
         rows.append(
@@ -82,8 +82,8 @@ def compare_suites(before: Sequence[OpenRun], after: Sequence[OpenRun], threshol
     slower = [function for row in rows if row.kind == SLOWER for function in row.functions]
     is_test = np.array([subject.kind == FIXTURES for subject in subjects], bool)
     only = [
-        tuple(subjects[place].name for place in np.flatnonzero(is_test & mine & ~other).tolist())
-        for mine, other in (sides, sides[::-1])
+        tuple(subjects[place].name for place in np.flatnonzero(is_test & here & ~other).tolist())
+        for here, other in (sides, sides[::-1])
     ]
     return Suites(
         rows=tuple(rows),
@@ -96,7 +96,7 @@ def compare_suites(before: Sequence[OpenRun], after: Sequence[OpenRun], threshol
         scatter=scatter,
         waits=waits,
         counted=units.counted,
-        responsible=Responsible.together(slower),
+        responsible=Responsible.merge(slower),
         functions=functions,
     )
 
@@ -106,12 +106,13 @@ def _place(subjects: tuple[Subject, ...], subject: Subject) -> int:
 
 
 def _counts(units: Units, is_after: Mask, subject: Subject) -> tuple[int, int]:
-    mine = units.subject == units.subjects.index(subject)
-    return int((mine & ~is_after).sum()), int((mine & is_after).sum())
+    of_subject = units.subject == units.subjects.index(subject)
+    return int((of_subject & ~is_after).sum()), int((of_subject & is_after).sum())
 
 
 def _outcomes(units: Units, is_after: Mask, both: Mask) -> list[tuple[Subject, str, str]]:
-    """Tests that never ended so before. Every test has fixtures, not every one comes to its call."""
+    """Return the tests whose outcome after never occurred before. Every test has fixtures, but not every test reaches its
+    call."""
     found: dict[int, tuple[set[str], set[str]]] = {}
     for subject, side, outcome in zip(units.subject.tolist(), is_after.tolist(), units.outcome, strict=True):
         if units.subjects[subject].kind == FIXTURES and both[subject]:
@@ -123,17 +124,20 @@ def _outcomes(units: Units, is_after: Mask, both: Mask) -> list[tuple[Subject, s
     ]
 
 
-def _samples(units: Units, is_after: Mask, those: Mask, column: F64) -> Times:
-    return Times(units.subject[those], units.run[those], is_after[those], column[those])
+def _samples(units: Units, is_after: Mask, mask: Mask, column: F64) -> Times:
+    return Times(units.subject[mask], units.run[mask], is_after[mask], column[mask])
 
 
-def _sides(units: Units, is_after: Mask, those: Mask, subject: int) -> tuple[I64, I64]:
-    """The units of a subject."""
-    mine = those & (units.subject == subject)
-    return np.flatnonzero(mine & ~is_after), np.flatnonzero(mine & is_after)
+def _sides(units: Units, is_after: Mask, mask: Mask, subject: int) -> tuple[I64, I64]:
+    """Return the selected units of a subject, before and after."""
+    of_subject = mask & (units.subject == subject)
+    return np.flatnonzero(of_subject & ~is_after), np.flatnonzero(of_subject & is_after)
 
 
-def _processor(units: Units, is_after: Mask, known: Mask, scatter: Scatter, thresholds: Thresholds) -> list[TestChange]:
+def _processor_changes(
+    units: Units, is_after: Mask, known: Mask, scatter: Scatter, thresholds: Thresholds
+) -> list[TestChange]:
+    """Return the tests whose processor time changed significantly and by more than the thresholds."""
     rows = []
     with np.errstate(invalid="ignore"):
         changed = np.abs(np.log(scatter.ratio)) >= np.log1p(thresholds.change)
@@ -162,13 +166,13 @@ def _processor(units: Units, is_after: Mask, known: Mask, scatter: Scatter, thre
     return rows
 
 
-def _waiting(units: Units, is_after: Mask, timed: Mask, waits: Waits, least: F64) -> list[TestChange]:
-    """`least` is per subject by how much it has to wait longer."""
+def _waiting_changes(units: Units, is_after: Mask, timed: Mask, waits: Waits, least: F64) -> list[TestChange]:
+    """Return the tests that wait longer; `least` is the minimum increase per subject, in ns."""
     rows = []
     growth = waits.after - waits.before
     for subject in np.flatnonzero(np.nan_to_num(growth) >= np.nan_to_num(least, nan=np.inf)).tolist():
         sides = _sides(units, is_after, timed, subject)
-        took = float(np.median(units.time_ns[sides[0]]))
+        median_ns = float(np.median(units.time_ns[sides[0]]))
         rows.append(
             TestChange(
                 kind=SLOWER,
@@ -178,7 +182,7 @@ def _waiting(units: Units, is_after: Mask, timed: Mask, waits: Waits, least: F64
                 measure=WAITING,
                 before_ns=float(waits.before[subject]),
                 after_ns=float(waits.after[subject]),
-                share=float(growth[subject]) / max(took, 1.0),
+                share=float(growth[subject]) / max(median_ns, 1.0),
                 by_chance_ns=float(waits.by_chance[subject]),
                 functions=responsible(units, *sides, shared=1.0, most_ns=float(growth[subject])),
             )

@@ -1,7 +1,7 @@
-"""Functions that are slower in all tests that call them: many tests together have the samples that one test lacks.
+"""Find functions that are slower in all tests that call them: many tests together have the samples that one test lacks.
 
-The comparison uses the own time of one call, test by test, so neither more frequent calls nor waiting counts.
-Invariant: a function is judged by the variation of functions that are called in as many tests (`scatter`).
+The comparison uses the own time of one call, test by test, so neither more frequent calls nor waiting counts. Invariant: a
+function is judged by the variation of functions that are called in as many tests (`noise_model`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ LEAST = 10
 
 @dataclass(frozen=True)
 class FunctionChange:
+    """A function whose own time per call changed."""
+
     label: str
     tests: int
     """Number of tests that call it on both sides."""
@@ -47,32 +49,32 @@ class FunctionChange:
 
 
 def changed_functions(
-    units: Units, is_after: Mask, those: Mask, *, alpha: float, change: float, floor_ns: float
+    units: Units, is_after: Mask, mask: Mask, *, alpha: float, change: float, floor_ns: float
 ) -> tuple[FunctionChange, ...]:
     """Return the changed functions of some units, highest cost first."""
-    pairs = _pairs(units, is_after, those)
+    pairs = _pairs(units, is_after, mask)
     labels, of = np.unique(pairs.label, return_inverse=True)
     of = of.reshape(-1)
     order = np.lexsort((pairs.change, of))
     first = np.searchsorted(of[order], np.arange(len(labels) + 1))
-    many = first[1:] - first[:-1]
+    tests = first[1:] - first[:-1]
     middle = pairs.change[order]
     median = (middle[(first[:-1] + first[1:] - 1) // 2] + middle[(first[:-1] + first[1:]) // 2]) / 2
-    # What all functions have in common is the machine's; a function counts once, in however many tests it is.
+    # Remove the change that all functions share, which is due to the machine. Each function counts once.
     median = median - np.median(median) if len(median) else median
-    took = np.bincount(of, pairs.before_ns, len(labels))
-    tested = np.flatnonzero((many >= LEAST) & (np.maximum(took, took * np.exp(median)) >= floor_ns))
-    nothing = np.zeros(len(tested))
+    total_before = np.bincount(of, pairs.before_ns, len(labels))
+    tested = np.flatnonzero((tests >= LEAST) & (np.maximum(total_before, total_before * np.exp(median)) >= floor_ns))
+    zeros = np.zeros(len(tested))
     found = judge(
-        Changes(median[tested], nothing + 1.0, nothing, nothing, np.log(many[tested])), tested, np.exp(median), 1.0
+        Changes(median[tested], zeros + 1.0, zeros, zeros, np.log(tests[tested])), tested, np.exp(median), 1.0
     )
-    growth = took * (np.exp(median) - 1)
+    growth = total_before * (np.exp(median) - 1)
     with np.errstate(invalid="ignore"):
         chosen = (found.p <= alpha) & (np.abs(median) >= np.log1p(change)) & (np.abs(growth) >= floor_ns)
     rows = [
         FunctionChange(
             label=units.flows.labels[labels[place]],
-            tests=int(many[place]),
+            tests=int(tests[place]),
             share=float(found.ratio[place] - 1),
             low=float(found.low[place] - 1),
             high=float(found.high[place] - 1),
@@ -98,12 +100,11 @@ class _Pairs:
     """An example call."""
 
 
-def _pairs(units: Units, is_after: Mask, those: Mask) -> _Pairs:
+def _pairs(units: Units, is_after: Mask, mask: Mask) -> _Pairs:
+    """Return the change of each function's own time per call, by subject, as medians over sessions."""
     flows, labels = units.flows, max(len(units.flows.labels), 1)
     calls = np.flatnonzero((units.call_unit >= 0) & (units.call_context > 0))
-    calls = calls[
-        those[units.call_unit[calls]] & (flows.label[calls] == units.context_label[units.call_context[calls]])
-    ]
+    calls = calls[mask[units.call_unit[calls]] & (flows.label[calls] == units.context_label[units.call_context[calls]])]
     keys, example, which = np.unique(
         units.call_unit[calls] * labels + flows.label[calls], return_index=True, return_inverse=True
     )
@@ -123,9 +124,9 @@ def _pairs(units: Units, is_after: Mask, those: Mask) -> _Pairs:
     )
 
 
-def _medians(group: I64, column: F64, those: Mask) -> tuple[I64, F64]:
+def _medians(group: I64, column: F64, mask: Mask) -> tuple[I64, F64]:
     """Return the groups of some rows and the median of each group."""
-    group, column = group[those], column[those]
+    group, column = group[mask], column[mask]
     order = np.lexsort((column, group))
     groups, first = np.unique(group[order], return_index=True)
     last = np.concatenate((first[1:], [len(order)])).astype(np.int64)

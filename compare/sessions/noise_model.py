@@ -1,9 +1,9 @@
-"""Whether times of a few samples differ by more than they scatter, where most of many subjects have not changed.
+"""Test whether times of a few samples differ by more than their scatter, given many subjects of which most did not change.
 
-A test has one time in each session, so that its own scatter is hardly known. How much times scatter is learnt from all of them
-together, by their size (short ones scatter more), from repetitions on either side and from what changed from one side to the
-other at the median; a subject's own scatter counts as far as it has samples (a moderated t test). Times are compared by their
-ratios, after what all of a run have in common is taken out. Invariant: a change is called none where nothing tells.
+A test has one time per session, so its own scatter is almost unknown. The scatter is estimated from all subjects of
+similar size together (short times scatter more): from repetitions on either side, and from the median change between the
+sides. The scatter of a subject itself counts in proportion to its samples (a moderated t test). Times are compared as
+ratios, after the effects that all subjects of a run share are removed. Invariant: without evidence, no change is reported.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy.typing as npt
 from clew.compare.stats.tests import F64, I64, benjamini_hochberg
 
 ENOUGH = 20
-"""Of fewer subjects neither their scatter nor what a run has in common is learnt."""
+"""The minimum number of subjects to estimate their scatter and the shared effect of a run."""
 ASSUMED = 0.25
-"""The scatter of logarithms of times where nothing tells."""
+"""The assumed scatter of logarithms of times without data."""
 FEWEST, MOST = 2.0, 30.0
-"""Degrees of freedom that the tails of all may stand for."""
+"""The minimum and maximum degrees of freedom of the common distribution."""
 NEAR = 60
-"""So many subjects of about one size tell each other's scatter."""
+"""The number of subjects of similar size whose scatter is estimated together."""
 _STEP = NEAR // 6
 _LEAST = 1e-6
 _FEW = 4
@@ -33,28 +33,28 @@ _ROUNDS = 8
 
 @dataclass(frozen=True)
 class Scatter:
-    """Columns, a row per subject; NaN where a side has no sample."""
+    """The changes and their noise as columns, one row per subject; NaN for a side without samples."""
 
     ratio: F64
-    """Of the geometric means, after to before, without what all have in common."""
+    """The ratio of the geometric means, after to before, without the shared change."""
     low: F64
     high: F64
-    """The bounds that it lies in, at 95 %."""
+    """The bounds of the ratio at 95 %."""
     p: F64
-    """That it is 1, corrected for all subjects that were tested."""
+    """The probability that the ratio is 1, corrected for all tested subjects."""
     within: F64
-    """What the ratio may be by chance, at 95 %: 1.2 for a fifth more or less."""
+    """The ratio that chance may reach at 95 %: 1.2 for 20 % more or less."""
     shared: float
-    """What all have in common: how many times as long the median subject took after."""
+    """The shared change: the factor by which the median subject took longer after."""
     learnt: bool
-    """The scatter was learnt, not assumed."""
+    """Whether the scatter was estimated and not assumed."""
     repeated: bool
-    """There are several samples of subjects on a side."""
+    """Whether subjects have several samples on a side."""
     tested: int
 
 
 class Times(NamedTuple):
-    """Samples as columns: whose, of which run, of which side, how long in ns."""
+    """The samples as columns: subject, run, side, and time in ns."""
 
     subject: I64
     run: I64
@@ -63,8 +63,11 @@ class Times(NamedTuple):
 
 
 def compare_times(times: Times, subjects: int, floor_ns: float) -> Scatter:
-    """Subjects that take less than `floor_ns` on both sides are not tested: their change could not matter, and each
-    test makes the others less sure."""
+    """Compare times by subject.
+
+    Subjects below `floor_ns` on both sides are not tested: their change would not matter, and each test makes the others
+    less certain.
+    """
     value = np.log(np.maximum(times.time, 1.0))
     effects = _effects(times, value, subjects)
     value = value - effects[times.run]
@@ -84,7 +87,8 @@ def compare_times(times: Times, subjects: int, floor_ns: float) -> Scatter:
 
 
 class Changes(NamedTuple):
-    """Of subjects that are tested: logarithms of ratios, sums of 1/n, squares and degrees of freedom of their own, sizes."""
+    """The tested subjects as columns: logarithms of ratios, sums of 1/n, own sums of squares and degrees of freedom, and
+    sizes."""
 
     change: F64
     parts: F64
@@ -93,39 +97,39 @@ class Changes(NamedTuple):
     size: F64
 
 
-def judge(of: Changes, places: I64, ratio: F64, shared: float) -> Scatter:
-    """Whether changes are more than chance; `places` are those of their subjects in the columns of the answer."""
+def judge(changes: Changes, places: I64, ratio: F64, shared: float) -> Scatter:
+    """Test whether changes exceed chance. `places` are the rows of the subjects in the result."""
     from scipy.special import stdtr, stdtrit
 
-    prior, learnt = _prior(of)
-    tails = _freedom(of.change / np.sqrt(prior * of.parts)) if len(places) >= ENOUGH else FEWEST
-    # A few samples that happen to lie close say little against tails like these; that they lie far apart is taken as it is.
-    own = np.maximum(of.own - _FEW, 0.0)
+    prior, learnt = _prior(changes)
+    tails = _degrees_of_freedom(changes.change / np.sqrt(prior * changes.parts)) if len(places) >= ENOUGH else FEWEST
+    # A few close samples are weak evidence against heavy tails, so they count less; samples far apart count fully.
+    own = np.maximum(changes.own - _FEW, 0.0)
     freedom = tails + own
     with np.errstate(invalid="ignore"):
-        close = (tails * prior + np.nan_to_num(of.square / of.own) * own) / freedom
-    far = (tails * prior + of.square) / (tails + of.own)
-    error = np.sqrt(np.maximum(close, far) * of.parts)
+        close = (tails * prior + np.nan_to_num(changes.square / changes.own) * own) / freedom
+    far = (tails * prior + changes.square) / (tails + changes.own)
+    error = np.sqrt(np.maximum(close, far) * changes.parts)
     wide = stdtrit(freedom, 0.975) * error
     low, high, p, within = np.full((4, len(ratio)), np.nan)
-    low[places], high[places] = np.exp(of.change - wide), np.exp(of.change + wide)
-    p[places] = benjamini_hochberg(2 * stdtr(freedom, -np.abs(of.change) / error))
+    low[places], high[places] = np.exp(changes.change - wide), np.exp(changes.change + wide)
+    p[places] = benjamini_hochberg(2 * stdtr(freedom, -np.abs(changes.change) / error))
     within[places] = np.exp(wide)
-    return Scatter(ratio, low, high, p, within, shared, learnt, bool((of.own > 0).any()), len(places))
+    return Scatter(ratio, low, high, p, within, shared, learnt, bool((changes.own > 0).any()), len(places))
 
 
 def _effects(times: Times, value: F64, subjects: int) -> F64:
-    """Per run what its subjects have in common: the median of how they deviate from their means (median polish)."""
+    """Return the shared effect of each run: the median deviation of its subjects from their means (median polish)."""
     runs = int(times.run.max(initial=-1)) + 1
     effects = np.zeros(runs)
-    many = np.bincount(times.subject, minlength=subjects)
+    counts = np.bincount(times.subject, minlength=subjects)
     of_run = [np.flatnonzero(times.run == run) for run in range(runs)]
     for _ in range(_ROUNDS):
         rest = value - effects[times.run]
-        mean = np.bincount(times.subject, rest, subjects) / np.maximum(many, 1)
+        mean = np.bincount(times.subject, rest, subjects) / np.maximum(counts, 1)
         deviation = rest - mean[times.subject]
         for run, samples in enumerate(of_run):
-            shared = samples[many[times.subject[samples]] > 1]
+            shared = samples[counts[times.subject[samples]] > 1]
             if len(shared) >= ENOUGH:
                 effects[run] += np.median(deviation[shared])
     return effects
@@ -139,38 +143,44 @@ def _shared(times: Times, effects: F64) -> float:
     return float(np.exp(effects[sides].mean() - effects[~sides].mean()))
 
 
-def _prior(of: Changes) -> tuple[F64, bool]:
-    """The variance of a single sample, by subject, and whether it was learnt."""
-    if len(of.change) < ENOUGH:
-        learnt = of.own.sum() >= ENOUGH / 2
-        return np.full(len(of.change), of.square.sum() / of.own.sum() if learnt else ASSUMED**2), bool(learnt)
-    order = np.argsort(of.size, kind="stable")
+def _prior(changes: Changes) -> tuple[F64, bool]:
+    """Return the variance of a single sample per subject, and whether it was estimated."""
+    if len(changes.change) < ENOUGH:
+        learnt = changes.own.sum() >= ENOUGH / 2
+        return np.full(len(changes.change), changes.square.sum() / changes.own.sum() if learnt else ASSUMED**2), bool(
+            learnt
+        )
+    order = np.argsort(changes.size, kind="stable")
     variance = np.zeros(len(order))
     for place in range(0, len(order), _STEP):
         begin = min(max(place + _STEP // 2 - NEAR // 2, 0), max(len(order) - NEAR, 0))
         near = order[begin : begin + NEAR]
-        # The median of squares that are normal is 0.4549 of their mean.
-        across = np.median(of.change[near] ** 2 / of.parts[near]) / 0.4549
-        repeats, within = near[of.own[near] > 0], 0.0
+        # The median of squared normal values is 0.4549 times their mean.
+        across = np.median(changes.change[near] ** 2 / changes.parts[near]) / 0.4549
+        repeats, within = near[changes.own[near] > 0], 0.0
         if len(repeats) >= ENOUGH / 2:
-            own = of.own[repeats]
-            within = float(np.median(of.square[repeats] / own / (1 - 2 / (9 * own)) ** 3))
+            own = changes.own[repeats]
+            within = float(np.median(changes.square[repeats] / own / (1 - 2 / (9 * own)) ** 3))
         variance[order[place : place + _STEP]] = max(across, within, _LEAST)
     return variance, True
 
 
-def _freedom(z: F64) -> float:
-    """How heavy the tails are: of which Student distribution the 95 % quantile is as far beyond the median as that of |z|."""
+def _degrees_of_freedom(z: F64) -> float:
+    """Return the degrees of freedom of the Student distribution whose |z| has the observed ratio of 95 % quantile to
+    median."""
     from scipy.special import stdtrit
 
-    wanted = float(np.quantile(np.abs(z), 0.95) / max(float(np.median(np.abs(z))), 1e-9))
+    target = float(np.quantile(np.abs(z), 0.95) / max(float(np.median(np.abs(z))), 1e-9))
     freedoms = np.linspace(FEWEST, MOST, 200)
     ratios = stdtrit(freedoms, 0.975) / stdtrit(freedoms, 0.75)
-    return float(freedoms[int(np.argmin(np.abs(ratios - wanted)))])
+    return float(freedoms[int(np.argmin(np.abs(ratios - target)))])
 
 
 def sessions_needed(within: float, share: float, before: int, after: int) -> int:
-    """How many samples a side it takes at least until a change by a share is more than chance, where so many on either side let
-    chance reach the ratio `within`: chance shrinks by the root of their number."""
+    """Return the minimum number of samples per side at which a change by `share` exceeds chance.
+
+    With `before` and `after` samples, chance reaches the ratio `within`; it decreases with the square root of the number
+    of samples.
+    """
     narrower = math.log1p(share) / math.log(within)
     return max(math.ceil(2 / (narrower**2 * (1 / before + 1 / after)) - 1e-9), 1)

@@ -138,10 +138,10 @@ def by_test(suites: Suites) -> list[dict[str, Any]]:
     found: dict[str, dict[str, str]] = {}
     for row in suites.rows:
         of = "" if row.subject.kind == "test" or row.kind == OUTCOME else f"{row.subject.kind}: "
-        said = found.setdefault(row.subject.name, {})
+        sentences = found.setdefault(row.subject.name, {})
         name = f"clew_{row.kind}"
-        said[name] = f"{said[name]}; {of}{row.sentence()}" if name in said else of + row.sentence()
-    return [{"name": name, "sentences": said} for name, said in found.items()]
+        sentences[name] = f"{sentences[name]}; {of}{row.sentence()}" if name in sentences else of + row.sentence()
+    return [{"name": name, "sentences": sentences} for name, sentences in found.items()]
 
 
 def _counts(suites: Suites) -> str:

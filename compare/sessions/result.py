@@ -1,6 +1,6 @@
-"""What a comparison of test sessions answers: which tests' flow or time changed, by which functions, and how sure that is.
+"""The result of a comparison of test sessions: changed tests, the responsible functions, and the certainty of the result.
 
-Invariant: what is said to differ says of how many sessions, by how much, and how surely.
+Invariant: every reported difference has its number of sessions, its size and its certainty.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from clew.graph.render.table import Table, table_of
 
 SLOWER, FASTER, STRUCTURE, OUTCOME = "slower", "faster", "structure", "outcome"
 PROCESSOR, WAITING = "processor time", "waiting"
-"""What is measured of a test: of all threads of its process, and how long it took beyond that."""
+"""The measures of a test: the processor time of all threads of its process, and its duration beyond that."""
 NAMED = 5
 SMALL = 0.2
-"""A change that is worth knowing of; where it cannot be told, how many sessions would tell it is said."""
+"""The size of a change that is worth detecting; if it cannot be detected, the result names the number of sessions needed."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class TestChange:
         if self.kind == OUTCOME:
             return f"{self.was} before, {self.now} now"
         if self.kind == STRUCTURE:
-            said = list(dict.fromkeys(change.sentence() for change in self.calls))
-            return "; ".join(said[:3]) + _more(len(said) - 3)
+            labels = list(dict.fromkeys(change.sentence() for change in self.calls))
+            return "; ".join(labels[:3]) + _more(len(labels) - 3)
         return self.statistics() + (f": {self.functions[0].sentence()}" if self.functions else "")
 
     def statistics(self) -> str:
@@ -138,13 +138,13 @@ class Suites(Shown):
         return tuple(row for row in self.rows if row.kind in kinds)
 
     def sentence(self) -> str:
-        said = (
+        labels = (
             (SLOWER, "slower"),
             (STRUCTURE, "with a changed flow"),
             (OUTCOME, "with a changed outcome"),
             (FASTER, "faster"),
         )
-        found = [(len(self.of(kind)), words) for kind, words in said]
+        found = [(len(self.of(kind)), words) for kind, words in labels]
         counts = ", ".join(f"{count:,} {words}" for count, words in found if count)
         of = f"of {_many(self.compared, 'test')} in {_many(len(self.before), 'session')} before and {len(self.after):,} after"
         if not self.compared:
@@ -213,7 +213,7 @@ class Suites(Shown):
                 "measure",
                 "before_ns",
                 "after_ns",
-                "ratio",
+                "share",
                 "low",
                 "high",
                 "p",

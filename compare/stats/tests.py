@@ -1,7 +1,7 @@
-"""Statistics of many pairs of samples at once, one pair per category: tests, probabilities and effect sizes.
+"""Compute statistics of many pairs of samples at once, one pair per category: tests, probabilities and effect sizes.
 
-Samples are *ragged*: all values in one array, group after group. Invariants: each statistic equals scipy's if scipy has it,
-without the cost of its import; ties count as ties; a group without values has NaN, never an invented number.
+Samples are *ragged*: all values in one array, group after group. Invariants: each statistic equals scipy's if scipy has
+it, without the cost of its import; ties count as ties; a group without values has NaN, never an invented number.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ TAIL = 0.1
 EXACT_RANKS = 400
 """Maximum number of pairs of values without ties for the exact Mann–Whitney test."""
 SHIFT_PAIRS = 40_000
-"""With more pairs of values the median difference uses evenly spaced quantiles of both samples."""
+"""The maximum number of pairs of values for the exact median difference; with more, evenly spaced quantiles are used."""
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Group i consists of `values[first[i]:first[i + 1]]`."""
+    """Ragged samples: group i consists of `values[first[i]:first[i + 1]]`."""
 
     values: F64
     first: I64
@@ -46,7 +46,7 @@ class Samples:
 
     @property
     def groups(self) -> I64:
-        """The group of each value."""
+        """Return the group of each value."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     def of(self, group: int) -> F64:
@@ -64,6 +64,7 @@ class Samples:
 
 
 def by_group(values: npt.NDArray[np.number], group: npt.NDArray[np.integer], groups: int) -> Samples:
+    """Return the values as samples, sorted by group."""
     order = np.argsort(group, kind="stable")
     first = np.searchsorted(group[order], np.arange(groups + 1))
     return Samples(values[order].astype(np.float64), first.astype(np.int64))
@@ -85,6 +86,7 @@ class _Mixed(NamedTuple):
 
 
 def _mix(before: Samples, after: Samples) -> _Mixed:
+    """Merge both samples of each group in ascending order."""
     if len(before) != len(after):
         raise ValueError("before and after must have the same number of groups")
     values = np.concatenate((before.values, after.values))
@@ -101,6 +103,8 @@ def _mix(before: Samples, after: Samples) -> _Mixed:
 
 
 class Test(NamedTuple):
+    """A test statistic and its probability, per group."""
+
     statistic: F64
     p: F64
 
@@ -146,7 +150,7 @@ def _ks_exactly(n: int, m: int, top: int) -> float:
     counted = np.zeros(m + 1)
     every = np.ones(m + 1)
     for row in range(1, n + 1):
-        # All ways to the points of the row, and those of them that were beyond the line.
+        # Count all paths to the points of the row, and the paths that crossed the line.
         every = np.cumsum(every)
         beyond = (row * m - top) // n if row * m >= top else -1
         counted[: beyond + 1] = every[: beyond + 1]
@@ -170,7 +174,7 @@ def tail_slower(before: Samples, after: Samples) -> Test:
     n, m = before.sizes, after.sizes
     total = n + m
     some = (n > 0) & (m > 0)
-    # Where the tail begins; of equal values none is left out.
+    # Find the start of the tail; values equal to its smallest belong to it.
     begin = mixed.first[:-1] + total - np.ceil(TAIL * total).astype(np.int64)
     starts = np.concatenate(([True], mixed.ends[:-1])) if len(mixed.ends) else mixed.ends
     value_begin = np.maximum.accumulate(np.where(starts, np.arange(len(starts)), 0))
@@ -179,7 +183,7 @@ def tail_slower(before: Samples, after: Samples) -> Test:
     last = mixed.first[1:]
     found = np.where(some, from_after[last] - from_after[np.where(some, begin, 0)], 0)
     size = np.where(some, last - begin, 0)
-    # As many or more: a term for each number of values from after that the tail can have.
+    # Sum over the possible numbers of values from after in the tail that are at least the observed one.
     terms = np.where(some, np.minimum(size, m) - found + 1, 0)
     group = np.repeat(np.arange(len(n)), terms)
     number = found[group] + np.arange(len(group)) - np.repeat(np.cumsum(terms) - terms, terms)
@@ -194,7 +198,7 @@ def tail_slower(before: Samples, after: Samples) -> Test:
     return Test(np.where(some, found, np.nan).astype(np.float64), np.where(some, np.minimum(p, 1.0), np.nan))
 
 
-def surely_slower(before: Samples, after: Samples) -> F64:
+def p_not_slower(before: Samples, after: Samples) -> F64:
     """Return per group the probability that values after are not larger.
 
     It is the smaller of the p of the whole distribution and of its upper tail, corrected for two tests."""
@@ -206,6 +210,8 @@ def surely_slower(before: Samples, after: Samples) -> F64:
 
 
 class Ranked(NamedTuple):
+    """The result of the Mann–Whitney test per group."""
+
     u: F64
     """Number of pairs with the larger value after; ties count half."""
     p: F64
@@ -236,7 +242,7 @@ def mann_whitney(before: Samples, after: Samples) -> Ranked:
         delta = 2 * u / (n * m) - 1
     p = np.clip(2 * normal_above(z), 0, 1)
     some = (n > 0) & (m > 0)
-    # All values are one.
+    # All values are equal.
     p = np.where(some & (spread == 0), 1.0, p)
     for at in np.flatnonzero(some & (ties == 0) & (n * m <= EXACT_RANKS)).tolist():
         p[at] = _u_exactly(int(n[at]), int(m[at]), round(float(max(u[at], n[at] * m[at] - u[at]))))
@@ -275,7 +281,8 @@ def normal_above(z: F64) -> F64:
 
 
 def benjamini_hochberg(p: F64) -> F64:
-    """Correct probabilities for multiple tests: of those below alpha about that share is found by chance. NaN is not a test."""
+    """Correct probabilities for multiple tests: rejecting those below alpha gives at most about that share of false
+    findings. NaN means untested."""
     adjusted = np.full(len(p), np.nan)
     tested = np.flatnonzero(~np.isnan(p))
     order = tested[np.argsort(p[tested], kind="stable")]
@@ -296,7 +303,7 @@ class Shift(NamedTuple):
 
 
 def shifts(before: Samples, after: Samples, confidence: float = 0.95) -> Shift:
-    """The bounds are order statistics of the differences; NaN if a sample is empty."""
+    """Return the shift per group and its bounds, which are order statistics of the differences; NaN if a sample is empty."""
     from scipy.special import ndtri
 
     z = float(ndtri((1 + confidence) / 2))
@@ -304,7 +311,7 @@ def shifts(before: Samples, after: Samples, confidence: float = 0.95) -> Shift:
     for group in np.flatnonzero((before.sizes > 0) & (after.sizes > 0)).tolist():
         one, other = before.of(group), after.of(group)
         n, m = len(one), len(other)
-        # What the bounds leave out on either side, as a share of all pairs.
+        # The share of all pairs that the bounds exclude on either side.
         beyond = max(0.5 - z * float(np.sqrt((n + m + 1) / (12 * n * m))), 0.0)
         most = int(np.sqrt(SHIFT_PAIRS))
         if n * m > SHIFT_PAIRS:
@@ -348,7 +355,7 @@ def edit_distances(one: npt.NDArray[np.integer], others: Sequence[npt.NDArray[np
     for number in one.tolist():
         following = line + 1
         following[:, 1:] = np.minimum(following[:, 1:], line[:, :-1] + (table != number))
-        # What is inserted costs one each, from wherever it begins.
+        # Each insertion costs one, from any start.
         line = np.minimum.accumulate(following - column, axis=1) + column
     return line[np.arange(count), [len(other) for other in others]]
 

@@ -1,4 +1,4 @@
-"""Common base of the thresholds of all comparisons: frozen dataclasses of numbers, each with its valid bounds.
+"""Define the common base of the thresholds of all comparisons: frozen dataclasses of numbers, each with its valid bounds.
 
 Invariant: a value that is not a number, or out of bounds, is rejected by name before the comparison starts.
 """

@@ -435,11 +435,11 @@ class _Completer:
 
 
 def _attribute(attribute: Attribute, start: int) -> Completion:
-    said = "a property: needs `unsafe`" if attribute.is_property else attribute.type
+    described = "a property: needs `unsafe`" if attribute.is_property else attribute.type
     whose = f"of {attribute.owner}" if attribute.owner else ""
     kind: Kind = "method" if attribute.is_property else "attribute"
     rank = 5 if attribute.is_property else 3 if attribute.name.startswith("_") else 2
-    return Completion(attribute.name, kind, start, detail=" · ".join(filter(None, (said, whose))), rank=rank)
+    return Completion(attribute.name, kind, start, detail=" · ".join(filter(None, (described, whose))), rank=rank)
 
 
 def _wants_classes(place: Place) -> bool:

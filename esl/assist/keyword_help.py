@@ -52,8 +52,8 @@ def help_of(word: str, statement: str = "", *, in_value: bool = False) -> str:
         about = next((each for each in sections if word in each.words), None)
         if about is not None:
             return about.text
-    if own is not None and (said := own.sentence_about(word)):
-        return said
+    if own is not None and (sentence := own.sentence_about(word)):
+        return sentence
     if own is not None and word == "as" and statement in NAMING:
         return own.text  # where other statements have the name of a channel
     text = next((each.bullets[word] for each in sections if word in each.bullets), "")

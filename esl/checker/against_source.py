@@ -69,10 +69,10 @@ def check_source(
             case LevelMap() | Scope() as statement:
                 patterns = _patterns(statement)
                 paths = index.answer(
-                    ("files beside", part.unit), functools.partial(_paths, patterns, index), shape=False
+                    ("files of patterns", part.unit), functools.partial(_paths, patterns, index), shape=False
                 )
-                beside = functools.partial(checker.patterns, patterns)
-                for problem in proposals.answer(("beside", part.unit), beside, paths):
+                check = functools.partial(checker.patterns, patterns)
+                for problem in proposals.answer(("patterns", part.unit), check, paths):
                     yield problem.moved(part.lines, part.offset)
             case Include() | Broken():
                 is_followed = True

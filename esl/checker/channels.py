@@ -52,7 +52,7 @@ class End(NamedTuple):
     verb: str
     channel: str
     span: Span
-    """Span of the channel's name, or of the pattern that stands for it."""
+    """The span of the channel's name, or of the pattern that matches it."""
     written: bool
 
 

@@ -56,9 +56,9 @@ def check_repeated(spec: Spec) -> Iterator[EslProblem]:
     for part in spec.parts:
         about = _about(part.unit)
         if about is not None:
-            subject, said, span, message = about
-            first, where = named.setdefault(subject, (said, part))
-            if where is not part and (not said or first != said):
+            subject, content, span, message = about
+            first, where = named.setdefault(subject, (content, part))
+            if where is not part and (not content or first != content):
                 line = where.lines + where.unit.statement.span.line
                 yield error(message.format(first=first, line=line), part.here(span))
                 if isinstance(part.unit.statement, Entity):
@@ -72,7 +72,7 @@ def check_repeated(spec: Spec) -> Iterator[EslProblem]:
 
 class _About(NamedTuple):
     subject: tuple[object, str]
-    said: str
+    content: str
     """The text that must not differ; "" for statements that must not be repeated."""
     span: Span
     message: str

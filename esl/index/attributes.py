@@ -130,11 +130,11 @@ def _of_method(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> Iter
     types = {each.arg: type_text(each.annotation) for each in (*parameters, *node.args.kwonlyargs)}
     for each in ast.walk(node):
         if isinstance(each, ast.Assign | ast.AnnAssign):
-            said = type_text(each.annotation) if isinstance(each, ast.AnnAssign) else ""
+            annotation_text = type_text(each.annotation) if isinstance(each, ast.AnnAssign) else ""
             value = types.get(each.value.id, "") if isinstance(each.value, ast.Name) else ""
             for target in each.targets if isinstance(each, ast.Assign) else [each.target]:
                 if isinstance(target, ast.Attribute) and _is_name(target.value, this):
-                    yield Attribute(mangled(target.attr, owner), said or value)
+                    yield Attribute(mangled(target.attr, owner), annotation_text or value)
         elif isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store) and _is_name(each.value, this):
             yield Attribute(mangled(each.attr, owner))
 

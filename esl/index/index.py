@@ -146,23 +146,23 @@ class SourceIndex:
 
     def read_cached(self, files: Iterable[SourceFile]) -> list[SourceFile]:
         """Load files from the cache; return the others, whose source must be parsed."""
-        wanted = {file.path: file for file in files if not self._is_read(file)}
-        for path in self._overlays.keys() & wanted.keys():
-            self._contents(wanted.pop(path))
-        if not wanted:
+        missing = {file.path: file for file in files if not self._is_read(file)}
+        for path in self._overlays.keys() & missing.keys():
+            self._contents(missing.pop(path))
+        if not missing:
             return []
         cached = self._cached_files()
-        same = [path for path, file in wanted.items() if (known := cached.get(path)) and _is_of(known, file)]
+        same = [path for path, file in missing.items() if (known := cached.get(path)) and _is_of(known, file)]
         touched: list[tuple[str, FileStamp]] = []
-        for path, file in wanted.items():
+        for path, file in missing.items():
             # Rewritten with the same text, for example by a checkout.
             known = cached.get(path)
             if known and _may_be_of(known, file) and _digest_on_disk(path) == known.digest:
                 touched.append((path, known._replace(stamp=file.stamp)))
         for path, data in self._file.contents([*same, *(path for path, _ in touched)]):
-            self._read[path] = wanted.pop(path), data
-        self._note_touched([each for each in touched if each[0] not in wanted])
-        return list(wanted.values())
+            self._read[path] = missing.pop(path), data
+        self._note_touched([each for each in touched if each[0] not in missing])
+        return list(missing.values())
 
     def take(self, files: Iterable[SourceFile], read: Iterable[tuple[Job, Read]]) -> None:
         """Store the results of `read_files`."""

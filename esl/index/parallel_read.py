@@ -52,7 +52,7 @@ def read_files(jobs: Sequence[Job]) -> Iterator[tuple[Job, Read]]:
         return
     shares = [jobs[number::cores] for number in range(cores)]
     with ThreadPoolExecutor(cores, "clew-reading") as threads:
-        for share, answers in zip(shares, threads.map(_beside, shares), strict=True):
+        for share, answers in zip(shares, threads.map(_in_worker, shares), strict=True):
             yield from zip(share, answers, strict=False)
             yield from _here(share[len(answers) :])
 
@@ -62,7 +62,7 @@ def _here(jobs: Iterable[Job]) -> Iterator[tuple[Job, Read]]:
         yield job, read_file(*job)
 
 
-def _beside(jobs: Sequence[Job]) -> list[Read]:
+def _in_worker(jobs: Sequence[Job]) -> list[Read]:
     """Read files in a worker process; return fewer results if the worker fails."""
     text = "".join(json.dumps(job) + "\n" for job in jobs)
     try:

@@ -114,8 +114,8 @@ def check(
     )
     problems = in_order([*compiled.problems, *slips])
     notes = (*index.notes, *_written_in_c(found))
-    told = {**vars(compiled), "problems": problems}
-    return Checked(**told, matches=found, notes=notes, postponed=proposals.postponed)
+    fields = {**vars(compiled), "problems": problems}
+    return Checked(**fields, matches=found, notes=notes, postponed=proposals.postponed)
 
 
 def _written_in_c(found: Iterable[RuleMatch]) -> Iterator[str]:

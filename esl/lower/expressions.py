@@ -64,7 +64,7 @@ def children(node: Expression) -> tuple[Expression, ...]:
 
 
 def names_in(node: Expression) -> Iterator[Name]:
-    """Yield every name that stands for a value, in order, without names of called functions."""
+    """Yield every name of a value, in order, without names of called functions."""
     if isinstance(node, Name):
         yield node
     for child in children(node):

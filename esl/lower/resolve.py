@@ -259,8 +259,10 @@ class _Resolving:
         value = self._value(word.text[1:], word.span)
         needs: Callable[[Value], bool] = _IS_WANTED[field]
         if not self.problems and not needs(value):
-            wanted = {"number": "a number that is not negative", "name": "a text"}.get(field, "a level or a number")
-            self._error(f"expected {wanted}, but `{word.text}` is {value!r}", word.span)
+            expected_text = {"number": "a number that is not negative", "name": "a text"}.get(
+                field, "a level or a number"
+            )
+            self._error(f"expected {expected_text}, but `{word.text}` is {value!r}", word.span)
         return Word(word.span, str(value))
 
     def pattern(self, pattern: Pattern) -> Pattern:

@@ -46,8 +46,8 @@ def _means_the_same(before: str, after: str) -> bool:
     if before == after:
         return True
     one, two = parse(before), parse(after)
-    said = [[problem.message for problem in parsed.problems] for parsed in (one, two)]
-    return one.tree == two.tree and said[0] == said[1] and _comments(before) == _comments(after)
+    messages = [[problem.message for problem in parsed.problems] for parsed in (one, two)]
+    return one.tree == two.tree and messages[0] == messages[1] and _comments(before) == _comments(after)
 
 
 def _comments(text: str) -> list[str]:

@@ -233,9 +233,9 @@ class _Parser:
         if piece.word in CLAUSES:
             own = {word for group in CLAUSES[piece.word] for word in group}
             expected = {name for name in expected if not _keyword(name) or _keyword(name) not in _ANY_CLAUSE - own}
-        wanted = _described(expected)
+        expected_text = _described(expected)
         if start >= piece.end and expected != {"SLASH"}:
-            message = f"the statement is incomplete; {wanted} is missing here"
+            message = f"the statement is incomplete; {expected_text} is missing here"
             return EslProblem("error", message, self.lines.span(piece.end, piece.end))
         if expected == {"SLASH"}:
             start = max(token.end for token in piece.tokens if token.end <= start)
@@ -262,7 +262,7 @@ class _Parser:
         slip = slip or word_before(piece, start, _shown(found), keywords)
         if slip is not None:
             return EslProblem("error", slip.message, self.lines.span(slip.start, slip.end), slip.fix)
-        return EslProblem("error", f"`{_shown(found)}` is not expected here; expected {wanted}", span)
+        return EslProblem("error", f"`{_shown(found)}` is not expected here; expected {expected_text}", span)
 
 
 def _before(piece: Piece, rest: Piece) -> Piece:

@@ -1,1 +1,1 @@
-"""From trace records to an execution graph."""
+"""Builds an execution graph from trace records."""

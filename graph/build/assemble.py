@@ -1,7 +1,7 @@
-"""Makes an execution graph of columns: the steps that recorded runs and imported files share.
+"""Assembles an execution graph from columns: the steps that recorded runs and imported files share.
 
-Whoever has events hands them over strand by strand, with their edges and the tables behind their numbers; nesting, regions,
-waits and times follow from those. Invariant: nothing here knows where the events came from.
+The caller passes events strand by strand, with their edges and the tables that their numbers refer to. Nesting, regions, waits
+and times are derived from them. Invariant: this module does not depend on the source of the events.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy.typing as npt
 from clew.graph.build.call_nesting import Nesting, nest
 from clew.graph.build.call_times import call_times, idle_gaps, mark_waits
 from clew.graph.build.regions import split
-from clew.graph.build.request_names import named
+from clew.graph.build.request_names import rename_requests
 from clew.graph.model.array_utils import lengths
-from clew.graph.model.edge_order import Joined, arranged, excluding
+from clew.graph.model.edge_order import Joined, excluding, sort_edges
 from clew.graph.model.graph import Calls, ExecutionGraph, Extensions, Gap, Process, Regions, Rows, Site, Strand
 from clew.graph.model.machines import Machine, in_words
 from clew.graph.model.structure_plane import Structure
@@ -32,28 +32,28 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Events:
-    """Columns, one row per event, strand after strand, in a strand in the order they happened."""
+    """The columns of events, one row each, strand after strand, within a strand in the order of execution."""
 
     ts: I64
-    """Nanoseconds since the run's start, never falling within a strand."""
+    """Times in nanoseconds since the run's start, which never decrease within a strand."""
     kind: npt.NDArray[np.uint8]
     site: npt.NDArray[np.uint32]
     ext: npt.NDArray[np.int32]
-    """Row in `extensions`, -1 for none."""
+    """Rows in `extensions`, -1 for none."""
     sequence: Rows
-    """Numbers that follow each other where two events did, on one thread."""
+    """Numbers that are consecutive for consecutive events of a thread."""
     strand_start: I64
-    """One more than there are strands: strand s has the rows `strand_start[s]` up to the next's."""
+    """The rows of strand s are `range(strand_start[s], strand_start[s + 1])`."""
     extensions: Extensions
 
     def channels(self, rows: I64) -> npt.NDArray[np.uint32]:
-        """The channels of some events, 0 for none."""
+        """Return the channels of some events, 0 for none."""
         return np.append(self.extensions.channel, np.uint32(0))[self.ext[rows]]
 
 
 @dataclass(frozen=True)
 class Tables:
-    """What the numbers in the columns stand for."""
+    """The tables that the numbers in the columns refer to."""
 
     strings: list[str]
     sites: list[Site]
@@ -67,7 +67,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class Scopes:
-    """What lies in what."""
+    """The calls and regions of the events."""
 
     nesting: Nesting
     region: npt.NDArray[np.uint32]
@@ -75,7 +75,7 @@ class Scopes:
 
 
 def scopes_of(events: Events) -> Scopes:
-    """Calls and regions: what follows of the events without their edges."""
+    """Return the calls and regions of the events, which do not depend on edges."""
     nesting = nest(events.kind, events.site, events.strand_start)
     return Scopes(nesting, *split(events.kind, events.ext, events.extensions.channel, nesting, events.strand_start))
 
@@ -83,10 +83,12 @@ def scopes_of(events: Events) -> Scopes:
 def assemble(
     info: RunInfo, events: Events, scopes: Scopes, edges: Joined, tables: Tables, *, waited: Sequence[int] | I64 = ()
 ) -> tuple[ExecutionGraph, list[Problem]]:
-    """The graph, and what was odd about its calls. `waited` are rows after which the strand waited for something that left no
-    edge."""
+    """Assemble the graph. Return it with problems of its clocks and calls.
+
+    `waited` are rows after which the strand waited without a recorded edge.
+    """
     nesting, region, regions = scopes.nesting, scopes.region, scopes.regions
-    extensions = named(events.kind, events.ext, events.extensions, region, regions)
+    extensions = rename_requests(events.kind, events.ext, events.extensions, region, regions)
     strand_start = events.strand_start
     strand = np.repeat(np.arange(len(strand_start) - 1, dtype=np.uint32), lengths(strand_start))
     ts, kind, site = events.ts, events.kind, events.site
@@ -95,14 +97,14 @@ def assemble(
     if corrected:
         most = max(abs(machine.offset_ns) for machine in corrected)
         what = (
-            f"the clocks of {len(corrected)} of {len(tables.machines)} machines were put right by the messages between them, "
+            f"the clocks of {len(corrected)} of {len(tables.machines)} machines were corrected from messages between them, "
             f"by up to {in_words(most)}; `clew runs {info.name or info.id}` lists them"
         )
         problems.append(Problem(info.id, what))
     if nesting.unmatched:
-        problems.append(Problem(info.id, f"{nesting.unmatched} ends of calls have no beginning"))
+        problems.append(Problem(info.id, f"{nesting.unmatched} ends of calls have no matching beginning"))
 
-    edges, channel = arranged(edges, region, len(regions.strand), events.ext, events.extensions.channel)
+    edges, channel = sort_edges(edges, region, len(regions.strand), events.ext, events.extensions.channel)
 
     def timed() -> tuple[Calls, Mask]:
         adapters = np.array([site.is_adapter for site in tables.sites], bool)

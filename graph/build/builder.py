@@ -1,7 +1,7 @@
-"""Builds the execution graph of a run from its trace files: their records as the columns that `assemble` makes a graph of.
+"""Builds the execution graph of a run: reads its trace files into the columns that `assemble` takes.
 
-Every step works on whole columns; loops go over strands' steps, scopes and definitions only. Invariant: what cannot be used
-is left out and counted in a problem, never a reason to give no graph.
+Every step works on whole columns; loops run only over steps of strands, scopes and definitions. Invariant: unusable records
+are skipped and counted in a problem, and never prevent a graph.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from clew.graph.model.gaps import lost_of
 from clew.graph.model.graph import ExecutionGraph, Gap, Process, Site, Strand
 from clew.graph.model.machines import Machine
 from clew.graph.model.process_names import process_names
-from clew.graph.runtime.progress import Meter, Progress, nobody
+from clew.graph.runtime.progress import Meter, Progress, no_progress
 from clew.graph.store.incremental_cache import Growing, growing
 from clew.records.errors import Problem
 from clew.records.format.event import FLAG_BYTES, EdgeKind, Kind, SiteInfo
@@ -47,12 +47,12 @@ from clew.records.run.liveness import is_abandoned, silence
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
-_NOT_OVER = "the run is not over; this is what has been recorded so far"
-_ABANDONED = "the launcher was killed: how the program ended is not known"
-_READING, _MAKING = "what was recorded", "the graph"
+_NOT_OVER = "the run is not over; this is its recording so far"
+_ABANDONED = "the launcher was killed: it is unknown how the program ended"
+_READING, _MAKING = "the records", "the graph"
 COMPONENT = "component"
 PROCESS_END = "process.end"
-"""The channel on which whoever waited for a child process joins its end."""
+"""The channel on which a parent process joins the end of a child that it waited for."""
 _ENDS: dict[int, str] = {
     State.RECORDING: "recording",
     State.CLOSED: "closed",
@@ -63,7 +63,7 @@ _ENDS: dict[int, str] = {
 
 @dataclass
 class _Shared:
-    """What the processes of a run share: equal sites and equal strings have one number."""
+    """The tables that the processes of a run share. Equal sites, and equal strings, have one number."""
 
     plan: Plan | None
     sites: list[Site] = field(default_factory=lambda: [Site("", "", "", 0, 0, "")])
@@ -72,7 +72,7 @@ class _Shared:
     _string_ids: dict[str, int] = field(default_factory=lambda: {"": 0})
 
     def site(self, info: SiteInfo) -> int:
-        fields = info[1:8]  # without the file's state, which two processes may have met differently
+        fields = info[1:8]  # without the file's state, which may differ between two processes
         number = self._site_ids.get(fields)
         if number is None:
             number = self._site_ids[fields] = len(self.sites)
@@ -89,7 +89,7 @@ class _Shared:
 
 
 def component_of(plan: Plan | None, module: str, qualname: str, file: str) -> str:
-    """What the spec's level "component" says; without one, the first two parts of the module's name."""
+    """Return the label of the spec's level "component", else the first two parts of the module's name."""
     for level in plan.levels if plan else ():
         if level.name == COMPONENT:
             label = level_label(level, module, qualname, file)
@@ -99,15 +99,17 @@ def component_of(plan: Plan | None, module: str, qualname: str, file: str) -> st
 
 
 def level_label(level: Level, module: str, qualname: str, file: str) -> str:
-    """The level's label of a function, "" when none of its patterns matches."""
+    """Return the level's label of a function, "" when none of its patterns matches."""
     return next((label for label, target in level.labels if matches(target, module, qualname, file)), "")
 
 
-def build(folder: Path, progress: Progress = nobody, *, keep: bool = False) -> tuple[ExecutionGraph, list[Problem]]:
-    """The graph of the run in a folder, and what was odd about its files. What `progress` raises ends it.
+def build(
+    folder: Path, progress: Progress = no_progress, *, keep: bool = False
+) -> tuple[ExecutionGraph, list[Problem]]:
+    """Build the graph of the run in a folder. Return it with the problems of its files.
 
-    Works on a run that is still going on: what has been recorded so far. `keep`: reads on from what is kept of such a run, and
-    keeps what it reads. Raises `RunError` when the folder is no run.
+    For a live run, build the graph of its records so far. With `keep`, read on from its cached records, and cache the new ones.
+    Raises `RunError` when the folder is not a run, and any exception that `progress` raises.
     """
     info = load_run(folder)
     plan = _plan_of(folder)
@@ -116,24 +118,24 @@ def build(folder: Path, progress: Progress = nobody, *, keep: bool = False) -> t
     if not over:
         over = is_abandoned(folder, info)
         problems.append(Problem(str(folder), (silence(folder, info) or _ABANDONED) if over else _NOT_OVER))
-    with growing(folder, write=not over) if keep else nullcontext(Growing(None)) as kept:
-        records = read_run(folder, kept.known if keep else None)
+    with growing(folder, write=not over) if keep else nullcontext(Growing(None)) as cache:
+        records = read_run(folder, cache.known if keep else None)
         if not records.processes:
             problems.insert(0, Problem(str(folder), _nothing_recorded(info)))
         builder = _Builder(info, plan, records, over, progress)
         builder.problems += problems
-        reads = builder.read_all(kept)
+        reads = builder.read_all(cache)
     return builder.build(reads), builder.problems
 
 
 def _plan_of(folder: Path) -> Plan | None:
-    """The run's plan; None when there is none. Raises `PlanError` when it is damaged."""
+    """Return the run's plan, None if it has none. Raises `PlanError` when it is damaged."""
     file = folder / PLAN_FILE
     return load(file.read_text(encoding="utf-8"), str(file)) if file.exists() else None
 
 
 def _nothing_recorded(info: RunInfo) -> str:
-    """Why: whoever recorded knows best, and has noted it."""
+    """Return why a run has no records: the recorder's last note, else a guess."""
     if info.notes:
         return info.notes[-1]
     command = " ".join(info.command) or "the command"
@@ -150,10 +152,10 @@ class _Builder:
         self.shared = _Shared(plan)
         self.counted: Counter[int] = Counter()
 
-    def read_all(self, kept: Growing) -> list[ProcessRead]:
+    def read_all(self, cache: Growing) -> list[ProcessRead]:
         meter = Meter(self.progress, _READING, sum(process.bytes for process in self.processes))
-        reads = read_columns(self.processes, meter.next, kept.threads, watched=kept.writes)
-        kept.keep(reads)
+        reads = read_columns(self.processes, meter.next, cache.threads, track=cache.writes)
+        cache.keep(reads)
         meter.over()
         return reads
 
@@ -206,7 +208,7 @@ class _Builder:
         return self.info.id
 
     def _with_bytes(self, edges: Edges, rows: Rows) -> Edges:
-        """The edges, and those of records that claim bytes of streams."""
+        """Return the edges, with those of records that claim bytes of streams."""
         extensions = rows.extensions
         claim = (extensions.flags & FLAG_BYTES) != 0
         if not claim.any():
@@ -230,7 +232,7 @@ class _Builder:
         )
 
     def _align(self, parts: Sequence[_Part]) -> tuple[Machine, ...]:
-        """Puts the processes' times onto the first machine's clock."""
+        """Convert the times of all processes to the first machine's clock. Return the machines."""
         boots = list(dict.fromkeys(records.boot_id for records in self.processes))
         clock_of = [boots.index(records.boot_id) for records in self.processes]
         names = [str(self.processes[clock_of.index(clock)].info.get("host", "")) for clock in range(len(boots))]
@@ -249,13 +251,13 @@ class _Builder:
         if alignment.backward_ns:
             what = (
                 f"the machines' clocks contradict each other by {alignment.backward_ns / 1e6:.3g} ms, "
-                "as when one is set while it is recorded: some effects come before their causes, and lack their edges"
+                "for example because a clock was set during the recording: some effects come before their causes and lack edges"
             )
             self.problems.append(Problem(self._where(), what))
         return machines
 
     def _lost_ends(self, edges: Edges, events: Events) -> I64:
-        """The JOINs with the ends of children that left none: they were killed, or not recorded, and waited for."""
+        """Return the JOINs with child processes whose end was not recorded: they were killed, or are not in the run."""
         if PROCESS_END not in self.shared.strings:
             return np.zeros(0, np.int64)
         joins = np.flatnonzero(events.kind == Kind.JOIN)
@@ -265,23 +267,23 @@ class _Builder:
     def _report(self, edges: Edges, lost_ends: int) -> None:
         for kind, found in edges.unmatched.items():
             if kind in (Kind.USE, Kind.ACQUIRE):
-                continue  # most states are never changed, and most locks never contended
+                continue  # most states never change, and most locks are never contended
             count = found - lost_ends if kind == Kind.JOIN else found
             if not count:
                 continue
             self.problems.append(
                 Problem(
                     self._where(),
-                    f"{count} {kind.name.lower()} events have no send of the same key before them: no edge leads to them"
+                    f"{count} {kind.name.lower()} events have no matching send; their causal edges are missing"
                     if count > 1
-                    else f"1 {kind.name.lower()} event has no send of the same key before it: no edge leads to it",
+                    else f"1 {kind.name.lower()} event has no matching send; its causal edge is missing",
                 )
             )
 
     def _times(self, records: ProcessRecords, ticks: npt.NDArray[np.uint64]) -> I64:
-        """Nanoseconds since the run's start."""
-        # One machine's processes share the first one's difference of the clocks, or a step of the wall clock would tear
-        # them apart.
+        """Convert ticks to nanoseconds since the run's start."""
+        # All processes of a machine use the clock difference of its first process. Otherwise a step of the wall clock would
+        # shift them against each other.
         first = next(other.header for other in self.processes if other.boot_id == records.boot_id)
         since_boot = monotonic_ns(self.records.clock(records), ticks)
         return since_boot + np.int64(first.start_wall_ns - first.start_monotonic_ns - self.info.started)
@@ -289,7 +291,7 @@ class _Builder:
     # One process
 
     def _parts(self, reads: Sequence[ProcessRead]) -> list[_Part]:
-        """All processes, their columns in the run's numbers and times."""
+        """Return all processes, with their columns in the run's numbers and times."""
         parts = [self._process(index, read) for index, read in enumerate(reads)]
         pieces = [(part, serial, numbers, piece) for part in parts for serial, numbers, piece in part.pieces()]
         works = (partial(self._translated, part, numbers, piece) for part, _, numbers, piece in pieces)
@@ -306,7 +308,7 @@ class _Builder:
             part.text_length.append(piece.length)
             part.texts.append(piece.texts)
         for read in reads:
-            read.let_go()
+            read.release_columns()
         return parts
 
     def _process(self, index: int, read: ProcessRead) -> _Part:
@@ -321,14 +323,14 @@ class _Builder:
         part = _Part(index, records, read, Numbers.of(site_ids), Numbers.of(string_ids))
         unmatched = sum(thread.steps.unmatched for thread in part.read.threads.values())
         if unmatched:
-            self.problems.append(Problem(records.path, f"{unmatched} steps of tasks end without a beginning"))
+            self.problems.append(Problem(records.path, f"{unmatched} ends of task steps have no matching beginning"))
         if not self.records.clock(records).known:
-            what = "too short to measure its clock by: the order of its events is right, their durations are guesses"
+            what = "too short to measure its clock rate: the order of events is right, their durations are estimates"
             self.problems.append(Problem(records.path, what))
         return part
 
     def _translated(self, part: _Part, numbers: U32, piece: Piece) -> tuple[U32, I64, U32, U32]:
-        """A piece's strands, times, sites and channels."""
+        """Return the strands, times, sites and channels of a piece, converted to the run's."""
         return (
             numbers[piece.strand],
             self._times(part.records, piece.ticks),
@@ -359,17 +361,17 @@ class _Builder:
         commands = [_words(part.records.info.get("argv")) for part in parts]
         by_uid = {part.records.header.uid: part.index for part in parts}
         parents = [by_uid.get(part.records.header.parent_uid, -1) for part in parts]
-        # One that executed another program leaves its file open, and goes on in a new one under the same number.
+        # A process that calls exec leaves its trace file open, and continues in a new file under the same pid.
         newest = {(str(part.records.info.get("host")), part.records.header.pid): part.index for part in parts}
         boots = list(dict.fromkeys(records.boot_id for records in self.processes))
         processes = []
         for part, argv, name in zip(parts, commands, process_names(commands, parents), strict=True):
             header, info = part.records.header, part.records.info
             recording = header.state == State.RECORDING
-            went_on = recording and newest[str(info.get("host")), header.pid] != part.index
-            died = recording and self.over and not went_on
+            called_exec = recording and newest[str(info.get("host")), header.pid] != part.index
+            died = recording and self.over and not called_exec
             if died:
-                what = f"process {header.pid} ({name}) died while it was recorded; what it did until then is here"
+                what = f"process {header.pid} ({name}) died while it was recorded; its events until then are in the run"
                 self.problems.append(Problem(part.records.path, what))
             first, last = part.span()
             processes.append(
@@ -384,7 +386,7 @@ class _Builder:
                     executable=str(info.get("executable", "")),
                     host=str(info.get("host", "")) or self.info.host,
                     file=os.path.basename(part.records.path),
-                    end="died" if died else "went on" if went_on else _ENDS.get(header.state, "unknown"),
+                    end="died" if died else "went on" if called_exec else _ENDS.get(header.state, "unknown"),
                     died=died,
                     dropped=header.dropped,
                     first_ns=first,
@@ -397,7 +399,7 @@ class _Builder:
 
 @dataclass
 class _Part:
-    """One process, its threads' pieces in the order of their serials; strands are numbered from 0."""
+    """One process: the columns of its threads' pieces, in the order of the threads' serials. Strands are numbered from 0."""
 
     index: int
     records: ProcessRecords
@@ -417,13 +419,13 @@ class _Part:
     texts: list[npt.NDArray[np.uint8]] = field(default_factory=list)
 
     def pieces(self) -> Iterator[tuple[int, U32, Piece]]:
-        """With the thread's serial, and its strands' numbers in the process."""
+        """Yield each piece with its thread's serial and the process's numbers of the thread's strands."""
         for (serial, thread), numbers in zip(self.read.threads.items(), self.read.strands.of, strict=True):
             for piece in thread.pieces:
                 yield serial, numbers, piece
 
     def span(self) -> tuple[int, int]:
-        """From the first record of any thread to the last."""
+        """Return the time of the first record of any thread, and of the last."""
         first: dict[int, int] = {}
         last: dict[int, int] = {}
         for serial, times in zip(self.serials, self.times, strict=True):
@@ -433,7 +435,7 @@ class _Part:
 
 
 def _messages(parts: Sequence[_Part], clock_of: Sequence[int]) -> Messages:
-    """What the machines sent each other, as their own clocks show it."""
+    """Return the messages between machines, with the times of their own clocks."""
     kinds: list[npt.NDArray[np.uint8]] = []
     keys: list[npt.NDArray[np.uint64]] = []
     times: list[I64] = []

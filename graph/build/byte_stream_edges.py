@@ -1,11 +1,14 @@
-"""Finds the edges of raw bytes: each read joined to the writes whose bytes it got, by their places in the stream.
+"""Matches edges of byte streams: each read with the writes of its bytes, by their offsets in the stream.
 
-A record claims bytes of a stream, one way ("120-480", "+" before the first of a process), says that nothing is known from
-a place on ("480-") or that its process knows what another does not from there on ("=480", or "~480" where that needs the
-proof that the counts of both sides agree), or that the stream ends ("480$"). Of the writes of one process each takes back
-what an earlier one claimed beyond its beginning and did not write, also one of nothing ("300-300"). Invariant: a byte that
-two may have written or read has no edge, nor has any that follows it; a stream that was read before it was written has none
-at all.
+A record's text is a claim or a mark about one direction of a stream:
+- "120-480" claims these bytes; the first claim of a process has a "+" in front;
+- "480-" means that the process knows nothing from that offset on;
+- "=480" means that the process takes over from that offset on, which the process before it does not know. "~480" is the same,
+  but needs proof that the counts of both sides agree;
+- "480$" means that the stream ends there.
+Each write of a process withdraws what its earlier writes claimed after the write's beginning, even if the write is empty
+("300-300"). Invariant: a byte that two processes may have written or read has no edge, and neither has any byte after it.
+A stream that was read before it was written has no edges.
 """
 
 from __future__ import annotations
@@ -32,21 +35,23 @@ class _Claim(NamedTuple):
     start: int
     ts: int
     place: int
-    """In the columns."""
+    """The index in the columns."""
     end: int
     process: int
     first: bool
 
 
 class _Taken(NamedTuple):
-    """What the marks of a stream say."""
+    """The marks of a stream."""
 
     writes: list[int]
-    """From where on somebody took it over, on either side."""
+    """The offsets from which a process took over writing."""
     reads: list[int]
+    """The offsets from which a process took over reading."""
     ends: list[int]
-    """Where it was seen to end."""
+    """The offsets at which the stream ended."""
     doubted: bool
+    """Whether a takeover needs proof that the counts of both sides agree."""
 
 
 def pair_bytes(
@@ -56,7 +61,7 @@ def pair_bytes(
     process: npt.NDArray[np.uint32],
     texts: Sequence[str],
 ) -> tuple[I64, I64]:
-    """Places (source, target) in the columns, which are of the records that claim bytes."""
+    """Return the indices of the source and the target of each edge. The columns are of the records that claim bytes."""
     order = np.lexsort((ts, key))
     bounds = np.flatnonzero(np.diff(key[order])) + 1
     sources: list[int] = []
@@ -91,19 +96,19 @@ def _marked(taken: _Taken, writes: bool, text: str) -> _Taken:
 
 
 def _taken_over(claims: list[_Claim], places: list[int]) -> list[_Claim]:
-    """What one process gave up is known when exactly one other took it over there."""
+    """Close the open claims where exactly one process stopped knowing the stream and exactly one took it over."""
     given = Counter(claim.start for claim in claims if claim.end == _ENDLESS)
     known = {place for place, count in Counter(places).items() if count == given[place] == 1}
-    # What it claimed beyond that is taken back all the same.
+    # Keep the empty claim: it still withdraws earlier claims after its start.
     return [
         claim._replace(end=claim.start) if claim.end == _ENDLESS and claim.start in known else claim for claim in claims
     ]
 
 
 def _proved(writes: list[_Claim], reads: list[_Claim], taken: _Taken) -> bool:
-    """Has nobody who counts nothing written to a stream that was taken over, as far as can be told?"""
+    """Return whether the counts of both sides show that every write to a stream that was taken over was recorded."""
     if _known(writes) != _ENDLESS:
-        return False  # what came later may have hidden it
+        return False  # later writes may hide an unrecorded one
     written = writes[-1].end
     read = max((claim.end for claim in reads if claim.end != _ENDLESS), default=0)
     return read == written if read in taken.ends else read <= written and not taken.doubted
@@ -134,7 +139,7 @@ def _pair_stream(writes: list[_Claim], reads: list[_Claim], taken: _Taken) -> li
 
 
 def _shortened(writes: list[_Claim]) -> list[_Claim]:
-    """In the stream's order; what a process claimed again was not written the first time."""
+    """Return the writes in the stream's order. A process did not write the bytes that it claimed again later."""
     found: list[_Claim] = []
     following: dict[int, int] = {}
     for claim in sorted(writes, reverse=True):
@@ -147,9 +152,9 @@ def _shortened(writes: list[_Claim]) -> list[_Claim]:
 
 
 def _known(claims: list[_Claim]) -> int:
-    """Up to which byte nobody else had a hand in it: `claims` of one side, in the stream's order."""
+    """Return the offset up to which each byte belongs to one claim. `claims` are of one side, in the stream's order."""
     if sum(claim.first for claim in claims) > 1:
-        return 0  # another connection of the same name, or two processes from the start
+        return 0  # two connections with the same name, or two processes from the start
     for before, after in itertools.pairwise(claims):
         if before.end == _ENDLESS or after.start < before.end:
             return before.start if before.end == _ENDLESS else after.start

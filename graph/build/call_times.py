@@ -1,7 +1,7 @@
-"""How long calls took and how much of that was their own work.
+"""Computes the duration of calls, and how much of it is their own work.
 
-A strand's time falls into gaps between neighbouring events; each gap belongs to the call that runs in it, and is either work
-or idle. Invariant: along a strand, self times, idle gaps and gaps outside any call add up to the strand's duration.
+The time of a strand is divided into gaps between neighbouring events. Each gap belongs to the call that runs in it, and is
+either work or idle. Invariant: the self times, idle gaps and gaps outside calls of a strand add up to its duration.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from clew.graph.build.call_nesting import Nesting
 from clew.graph.kernel import _ingest as kernels
 from clew.graph.model.edge_order import Joined
 from clew.graph.model.graph import Calls, Rows
-from clew.graph.runtime.mmap_arrays import Room
+from clew.graph.runtime.mmap_arrays import Allocator
 from clew.records.format.event import Kind
 
 I64 = npt.NDArray[np.int64]
@@ -23,11 +23,11 @@ _PASSIVE = (
     Kind.EXIT, Kind.UNWIND, Kind.RESUME, Kind.STEP_BEGIN, Kind.RECEIVE, Kind.JOIN, Kind.ACQUIRE, Kind.SCOPE_BEGIN,
     Kind.PAYLOAD, Kind.REQUEST, Kind.NAME,
 )  # fmt: skip
-"""What a strand records when a wait is over, before it works on."""
+"""The kinds that a strand records after a wait, before it continues its work."""
 
 
 def passive_kinds() -> Mask:
-    """By kind: may it stand between a wait and the target of the edge that ended it?"""
+    """Return, by kind, whether its records may be between a wait and the target of the edge that ended the wait."""
     table = np.zeros(256, bool)
     table[list(_PASSIVE)] = True
     return table
@@ -36,10 +36,10 @@ def passive_kinds() -> Mask:
 def idle_gaps(
     kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], strand_start: I64, sequence: Rows, *, by_loop: Mask
 ) -> Mask:
-    """Per event: is the time up to the strand's next event not work of the call that runs then?
+    """Return, per event, whether the time until the strand's next event is not work of the running call.
 
-    So it is when another strand ran on the thread meanwhile or the strand was suspended (the thread's next record, by
-    `sequence`, is another one), and between two scopes that a loop runs (`by_loop`, per site).
+    It is not if another strand ran on the thread meanwhile or the strand was suspended, i.e. if the strand's next record is not
+    the thread's next one (by `sequence`). It is not between two scopes that a loop runs either (`by_loop`, per site).
     """
     idle = np.zeros(len(kind), bool)
     kernels.idle(
@@ -50,9 +50,9 @@ def idle_gaps(
 
 
 def mark_waits(idle: Mask, ts: I64, kind: npt.NDArray[np.uint8], strand: npt.NDArray[np.uint32], edges: Joined) -> None:
-    """Marks the events after which an edge's target's strand waited for the edge's source.
+    """Mark, in `idle`, the events after which the strand of an edge's target waited for the edge's source.
 
-    It waited when its latest event before the source did happen is separated from the target only by passive records.
+    It waited if only passive records are between the target and the strand's latest event before the source.
     """
     kernels.waits(
         np.ascontiguousarray(ts), np.ascontiguousarray(kind), np.ascontiguousarray(strand), passive_kinds(),
@@ -61,11 +61,17 @@ def mark_waits(idle: Mask, ts: I64, kind: npt.NDArray[np.uint8], strand: npt.NDA
 
 
 def call_times(
-    nesting: Nesting, ts: I64, strand: npt.NDArray[np.uint32], strand_start: I64, idle: Mask, *, room: Room = np.empty
+    nesting: Nesting,
+    ts: I64,
+    strand: npt.NDArray[np.uint32],
+    strand_start: I64,
+    idle: Mask,
+    *,
+    allocate: Allocator = np.empty,
 ) -> Calls:
-    """A call without an end lasts as long as its strand's recording."""
+    """Return the times of all calls. A call without an end lasts until its strand's last event."""
     enter, exits = np.ascontiguousarray(nesting.enter), np.ascontiguousarray(nesting.exit)
-    total, self_ns, waiting = (room(len(enter), np.int64) for _ in range(3))
+    total, self_ns, waiting = (allocate(len(enter), np.int64) for _ in range(3))
     self_ns[:] = waiting[:] = 0
     kernels.durations(
         nesting.call, nesting.inner, nesting.call.dtype == np.int64, enter, exits, ts, idle,

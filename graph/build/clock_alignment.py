@@ -1,11 +1,11 @@
-"""Puts the clocks of several machines onto one, by the messages between them: no effect comes before its cause.
+"""Aligns the clocks of several machines by the messages between them, so that no effect comes before its cause.
 
-A message bounds the difference of two clocks from one side: it was sent before it was received. Messages both ways bound it
-from both, and the middle of what they leave is the estimate, as the delays' minima are taken to be alike. Bounds are combined
-along every path of machines (shortest paths over difference constraints), so that the clocks of three machines agree as well.
-A clock's rate is fitted as the steepness of the line that keeps farthest from both sides' messages (Duda et al., "Estimating
-global time in distributed systems", 1987, with convex hulls). Invariant: when any correction satisfies all messages, the one
-given does; when none does (a clock was set meanwhile), `Alignment.backward_ns` says by how much the worst message is off.
+A message bounds the difference of two clocks on one side, because it was sent before it was received. Messages in both
+directions bound it on both sides. The estimate is the middle of the interval, which assumes that the minimum delays are equal.
+Bounds are combined along every path of machines (shortest paths over difference constraints), so the clocks of three machines
+agree as well. The rate of a clock is the slope of the line that is farthest from the messages of both sides (Duda et al.,
+"Estimating global time in distributed systems", 1987, with convex hulls). Invariant: if any correction satisfies all messages,
+the result does. Otherwise (a clock was set during the run) `Alignment.backward_ns` is the error of the worst message.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
 MAX_RATE = 500e-6
-"""Clocks that are kept by a network's time are never steered faster than this."""
+"""The maximum rate of a clock that network time steers."""
 ENOUGH = 4
-"""Messages in each direction from which on a clock's rate is fitted."""
+"""The number of messages in each direction that fitting a clock's rate needs."""
 _STEPS = 100
-"""Of a search by thirds; each leaves two of three."""
+"""The steps of a ternary search; each keeps two thirds of the interval."""
 _FEW = 64
 _FAR = 1 << 61
-"""Stands for no limit: two of them can be added, and a real limit subtracted."""
+"""No limit, as a number: the sum of two does not overflow, and a real limit can be subtracted."""
 
 
 @dataclass(frozen=True)
 class Messages:
-    """Columns, one row per message: the numbers of two clocks, and what each showed in nanoseconds."""
+    """The columns of messages, one row each: the numbers of two clocks, and the time of each in nanoseconds."""
 
     sender: npt.NDArray[np.intp]
     sent: I64
@@ -46,16 +46,17 @@ class Messages:
 
 @dataclass(frozen=True)
 class Correction:
-    """What one clock's nanoseconds get added: `offset_ns` at `at_ns`, and `rate` more for each nanosecond since."""
+    """The correction to add to one clock's times: `offset_ns` at `at_ns`, and `rate` more for each nanosecond after it."""
 
     offset_ns: int = 0
     rate: float = 0.0
     at_ns: int = 0
     below_ns: float = 0.0
-    """The true offset to the reference clock is at least this much below the one given; infinite when unknown."""
+    """How far the true offset from the reference clock can be below `offset_ns`; infinite when unknown."""
     above_ns: float = 0.0
+    """How far the true offset from the reference clock can be above `offset_ns`; infinite when unknown."""
     messages: int = 0
-    """How many bound this clock."""
+    """The number of messages that bound this clock."""
 
     def apply(self, ts: I64) -> I64:
         if self.rate:
@@ -66,12 +67,12 @@ class Correction:
 
 @dataclass(frozen=True)
 class Alignment:
-    """One correction per clock; the reference clock's is nothing."""
+    """One correction per clock; the reference clock's is zero."""
 
     corrections: tuple[Correction, ...]
     reference: int = 0
     backward_ns: int = 0
-    """By how much the worst message still arrives before it was sent, 0 when none does."""
+    """How long the worst message still arrives before it was sent, 0 if none does."""
 
     @property
     def changes(self) -> bool:
@@ -79,15 +80,15 @@ class Alignment:
 
 
 def align(clocks: int, messages: Messages, reference: int = 0) -> Alignment:
-    """The corrections of clocks 0 up to `clocks`, so that the reference keeps its own time.
+    """Return the corrections of the clocks `range(clocks)` to the reference clock.
 
-    Raises ValueError when a message names a clock that is not there.
+    Raises ValueError when a message names an unknown clock.
     """
     if len(messages) and not (
         min(messages.sender.min(), messages.receiver.min()) >= 0
         and max(messages.sender.max(), messages.receiver.max()) < clocks
     ):
-        raise ValueError(f"a message names a clock that is none of the {clocks}")
+        raise ValueError(f"a message names a clock that is not one of the {clocks}")
     between = messages.sender != messages.receiver
     messages = Messages(
         messages.sender[between], messages.sent[between], messages.receiver[between], messages.received[between]
@@ -97,7 +98,7 @@ def align(clocks: int, messages: Messages, reference: int = 0) -> Alignment:
     rates = _rates(clocks, messages, reference)
     closed, slack = _closed(_limits(clocks, _steady(messages, rates)))
     if slack and any(rate.rate for rate in rates):
-        # Each rate was fitted with those before it given: together they may contradict what steady clocks would not.
+        # Each rate was fitted against earlier ones. Together they may contradict messages that plain offsets satisfy.
         plain, plain_slack = _closed(_limits(clocks, messages))
         if plain_slack < slack:
             rates, closed, slack = [_Rate()] * clocks, plain, plain_slack
@@ -120,16 +121,16 @@ class _Rate:
     rate: float = 0.0
     at_ns: int = 0
     uncertain: float = 0.0
-    """How far the true rate can be from the one given."""
+    """How far the true rate can be from `rate`."""
     reach_ns: int = 0
-    """The farthest message from `at_ns`."""
+    """The distance of the farthest message from `at_ns`."""
 
     def apply(self, ts: I64) -> I64:
         return Correction(rate=self.rate, at_ns=self.at_ns).apply(ts)
 
 
 def _steady(messages: Messages, rates: Sequence[_Rate]) -> Messages:
-    """As clocks would have shown them that all have the reference's rate."""
+    """Return the messages with times as clocks with the reference's rate would show them."""
     return Messages(
         messages.sender, _at_rate(rates, messages.sender, messages.sent),
         messages.receiver, _at_rate(rates, messages.receiver, messages.received),
@@ -146,13 +147,13 @@ def _at_rate(rates: Sequence[_Rate], clock: npt.NDArray[np.intp], ts: I64) -> I6
 
 
 def _rates(clocks: int, messages: Messages, reference: int) -> list[_Rate]:
-    """Clock after clock in the order of their nearness to the reference, each against those that came before it."""
+    """Return the rates of the clocks. Fit each against those done before it, the best-connected clock first."""
     rates = [_Rate()] * clocks
     done = np.zeros(clocks, bool)
     done[reference] = True
     sent, received = messages.sent.copy(), messages.received.copy()
     while True:
-        # Next is the clock with the most messages from and to those that are done.
+        # Next is the clock with the most messages from and to finished clocks.
         to = done[messages.sender] & ~done[messages.receiver]
         back = ~done[messages.sender] & done[messages.receiver]
         count_to = np.bincount(messages.receiver[to], minlength=clocks)
@@ -163,7 +164,7 @@ def _rates(clocks: int, messages: Messages, reference: int) -> list[_Rate]:
         if min(count_to[best], count_back[best]) >= ENOUGH:
             low = to & (messages.receiver == best)
             high = back & (messages.sender == best)
-            # At its own time x the clock has to be moved by at least, and at most, so much.
+            # The lower and upper bounds of the clock's correction, each at its own time x.
             rates[best] = _fit(
                 messages.received[low], sent[low] - messages.received[low],
                 messages.sent[high], received[high] - messages.sent[high],
@@ -172,13 +173,13 @@ def _rates(clocks: int, messages: Messages, reference: int) -> list[_Rate]:
             sent[own] = rates[best].apply(messages.sent[own])
             own = messages.receiver == best
             received[own] = rates[best].apply(messages.received[own])
-        # Offsets are not known yet, only rates: those of clocks that are far off would bend the next fit.
+        # Only rates are final, not offsets. Without a rough shift, a large offset would distort the next fit.
         _shift(messages, sent, received, best, done)
         done[best] = True
 
 
 def _shift(messages: Messages, sent: I64, received: I64, clock: int, done: npt.NDArray[np.bool_]) -> None:
-    """Moves one clock's times roughly to those that are done."""
+    """Shift the times of one clock roughly onto those of finished clocks."""
     to = done[messages.sender] & (messages.receiver == clock)
     back = (messages.sender == clock) & done[messages.receiver]
     bounds = []
@@ -192,46 +193,46 @@ def _shift(messages: Messages, sent: I64, received: I64, clock: int, done: npt.N
 
 
 def _fit(low_x: I64, low_y: I64, high_x: I64, high_y: I64) -> _Rate:
-    """The steepness of the line above all low points and below all high ones that is farthest from both."""
+    """Fit the slope of the line above all low points and below all high points that is farthest from both."""
     at = int(min(low_x.min(), high_x.min()) + max(low_x.max(), high_x.max())) // 2
-    # Differences from one of the values are small, so that floats hold them exactly.
+    # Differences from one of the values are small, so floats represent them exactly.
     low_u, low_v = _hull((low_x - at).astype(np.float64), (low_y[0] - low_y).astype(np.float64))
     high_u, high_v = _hull((high_x - at).astype(np.float64), (high_y - low_y[0]).astype(np.float64))
     low_v = -low_v
 
-    def room(rate: float) -> float:
+    def margin(rate: float) -> float:
         return float((high_v - rate * high_u).min() - (low_v - rate * low_u).max())
 
-    best = _peak(room, -MAX_RATE, MAX_RATE)
+    best = _peak(margin, -MAX_RATE, MAX_RATE)
     reach = int(max(abs(low_u).max(), abs(high_u).max()))
     if not reach:
         return _Rate(at_ns=at)
-    if room(best) <= 0:
-        # No rate will do: the clock was set. The most likely one is better than none.
+    if margin(best) <= 0:
+        # No rate satisfies all messages, because the clock was set. Use the most likely one.
         return _Rate(best, at, MAX_RATE, reach)
-    lowest = _edge(room, best, -MAX_RATE)
-    highest = _edge(room, best, MAX_RATE)
+    lowest = _edge(margin, best, -MAX_RATE)
+    highest = _edge(margin, best, MAX_RATE)
     return _Rate(best, at, max(highest - best, best - lowest), reach)
 
 
-def _peak(room: Callable[[float], float], low: float, high: float) -> float:
-    """Where a concave function is largest."""
+def _peak(margin: Callable[[float], float], low: float, high: float) -> float:
+    """Return the argument at which a concave function is largest."""
     for _ in range(_STEPS):
         third = (high - low) / 3
-        if room(low + third) < room(high - third):
+        if margin(low + third) < margin(high - third):
             low += third
         else:
             high -= third
     return (low + high) / 2
 
 
-def _edge(room: Callable[[float], float], inside: float, outside: float) -> float:
-    """Where a concave function that is positive `inside` becomes negative on the way to `outside`, rounded outward."""
-    if room(outside) >= 0:
+def _edge(margin: Callable[[float], float], inside: float, outside: float) -> float:
+    """Return where a concave function that is positive `inside` becomes negative towards `outside`, rounded outward."""
+    if margin(outside) >= 0:
         return outside
     for _ in range(_STEPS):
         middle = (inside + outside) / 2
-        if room(middle) >= 0:
+        if margin(middle) >= 0:
             inside = middle
         else:
             outside = middle
@@ -239,12 +240,12 @@ def _edge(room: Callable[[float], float], inside: float, outside: float) -> floa
 
 
 def _hull(x: F64, y: F64) -> tuple[F64, F64]:
-    """The vertices of the lower convex hull: no line from below touches another point first."""
+    """Return the vertices of the lower convex hull, left to right."""
     order = np.lexsort((y, x))
     x, y = x[order], y[order]
     keep = np.concatenate(([True], x[1:] != x[:-1]))
     x, y = x[keep], y[keep]
-    # A point above the line between two others is no vertex; the few that are left go through a stack.
+    # A point above the line between its neighbours is not a vertex. The stack handles the few remaining points.
     while len(x) > _FEW:
         above = (y[1:-1] - y[:-2]) * (x[2:] - x[:-2]) >= (y[2:] - y[:-2]) * (x[1:-1] - x[:-2])
         if above.sum() * 50 < len(x):
@@ -272,20 +273,20 @@ def _bound(distance: int, drift: float) -> float:
 
 
 def _limits(clocks: int, messages: Messages) -> I64:
-    """Of each pair of clocks, by how much at most the first one's offset exceeds the second one's."""
+    """Return, per pair of clocks, the maximum by which the first one's offset exceeds the second one's."""
     limit = np.full((clocks, clocks), _FAR, np.int64)
-    # What is received at the very instant it was sent would leave the order of the two open.
+    # Minus 1: a message received at the same instant as it was sent would leave the order of the two events open.
     np.minimum.at(limit, (messages.sender, messages.receiver), messages.received - messages.sent - 1)
     np.fill_diagonal(limit, 0)
     return limit
 
 
 def _closed(limit: I64) -> tuple[I64, int]:
-    """The limits that follow from all others, and by how much each had to be loosened for them not to contradict."""
+    """Return the limits implied by all limits, and the slack that each needed so that they do not contradict each other."""
     closed = _shortest(limit)
     if not _contradicts(closed):
         return closed, 0
-    # Loosened by as much as the tightest one is tight, no cycle is negative.
+    # With the absolute value of the smallest limit as slack, no cycle is negative.
     low, high = 0, int(-limit.min())
     while high - low > 1:
         middle = (low + high) // 2
@@ -303,14 +304,14 @@ def _loosened(limit: I64, slack: int) -> I64:
 
 
 def _shortest(limit: I64) -> I64:
-    """Floyd's algorithm, a row of all pairs at a time."""
+    """Return all-pairs shortest paths by Floyd's algorithm, vectorised over pairs."""
     closed = limit.copy()
     for middle in range(len(closed)):
         through = closed[:, middle, None] + closed[None, middle, :]
-        # A sum with "no limit" is none, however much is subtracted from it; after a contradiction numbers run away.
+        # A sum with "no limit" is no limit, whatever is subtracted from it.
         through[(closed[:, middle, None] > _FAR // 2) | (closed[None, middle, :] > _FAR // 2)] = _FAR
         np.minimum(closed, through, out=closed)
-        if (np.diagonal(closed) < 0).any():
+        if (np.diagonal(closed) < 0).any():  # a contradiction, after which the numbers would diverge
             return closed
     return closed
 
@@ -320,8 +321,7 @@ def _contradicts(closed: I64) -> bool:
 
 
 def _offsets(closed: I64, reference: int) -> list[int]:
-    """One offset per clock, each within what the limits and those chosen before leave; limits that are closed always leave
-    something."""
+    """Choose an offset per clock within the limits, given the offsets chosen before. Closed limits always leave an interval."""
     chosen = {reference: 0}
     width = closed[reference] + closed[:, reference]
     for clock in np.argsort(width, kind="stable").tolist():
@@ -335,6 +335,6 @@ def _offsets(closed: I64, reference: int) -> list[int]:
         elif bounded_below:
             chosen[clock] = max(low, 0)
         else:
-            # Nothing says that the clock is wrong unless what it sent came before.
+            # Without a lower bound, correct the clock only if its messages would arrive before they were sent.
             chosen[clock] = min(high, 0) if bounded_above else 0
     return [chosen[clock] for clock in range(len(closed))]

@@ -1,6 +1,6 @@
 """Converts record bytes to columns.
 
-Invariant: extents hold whole records, as `records.reader` gives them; then there is one row per record, in their order.
+Invariant: given extents of whole records, as the reader of `clew.records` yields them, there is one row per record, in order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ U64 = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Columns:
-    """Records in their order; the columns from `key` on have a row per extension, which `ext` names (-1 for none)."""
+    """The columns of records. Those from `key` on have a row per extension; `ext` is that row, -1 for none."""
 
     ticks: U64
     kind: npt.NDArray[np.uint8]
@@ -31,10 +31,10 @@ class Columns:
     channel: npt.NDArray[np.uint32]
     flags: npt.NDArray[np.uint16]
     text_start: I64
-    """One more than there are extensions: text i is `texts[text_start[i]:text_start[i + 1]]`."""
+    """Text i is `texts[text_start[i]:text_start[i + 1]]`."""
     texts: npt.NDArray[np.uint8]
     ends: I64
-    """Per extent the bytes and the records up to its end, shape (n, 2)."""
+    """The numbers of bytes and of records up to the end of each extent, of shape (n, 2)."""
 
     def __len__(self) -> int:
         return len(self.ticks)
@@ -47,11 +47,11 @@ class Columns:
 
 
 def decode(extents: Iterable[bytes | memoryview]) -> Columns:
-    """The records of one thread's extents."""
+    """Decode the records of one thread's extents."""
     if not isinstance(extents, Extents):
         extents = [memoryview(extent) for extent in extents]
     size = extents.bytes if isinstance(extents, Extents) else sum(map(len, extents))
-    # As much as there can be: what is not written takes no memory, and no extent is read twice.
+    # Allocate the maximum, so that no extent is read twice: pages that are not written take no memory.
     most, most_extended = size // RECORD_SIZE, size // (2 * RECORD_SIZE)
     ticks, kind = np.empty(most, np.uint64), np.empty(most, np.uint8)
     site, ext = np.empty(most, np.uint32), np.empty(most, np.int32)

@@ -1,8 +1,8 @@
-"""Finds the edges: each target joined to the last source of its key before it.
+"""Matches edges: each target with the last source of its key before it.
 
-A source of the same process is preferred, whatever other processes did with the key, with one exception: a sent object that
-another process has received meanwhile is out of the process's hands, so when that process sent the key again, as a reply
-that carries its request's number does, the later source counts. Invariant: no edge leads backward in time.
+A source of the same process is preferred over sources of other processes. There is one exception: after another process has
+received the sent object and sent its key again, e.g. in a reply with the request's number, the later source is used.
+Invariant: an edge never leads backward in time.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ FAMILIES = (
     (EdgeKind.SYNC, Kind.RELEASE, (Kind.ACQUIRE,)),
     (EdgeKind.STATE, Kind.DEFINE, (Kind.USE,)),
 )
+"""The kinds of edges, each with the kinds of its source and its targets."""
 
 GRANTED = 1 << 22
-"""Of 32 bytes each."""
+"""The number of events, of 32 bytes each, that the kernel may hold at a time."""
 
 
 @dataclass(frozen=True)
 class Edges:
-    """Rows of events, in no order; `unmatched` counts, per kind of target, those whose source was not found."""
+    """The columns of edges as rows of events, unsorted. `unmatched` counts the targets without a source, by kind."""
 
     src: I64
     dst: I64
@@ -40,16 +41,17 @@ class Edges:
 
 
 def pair(rows: Rows, granted: int = GRANTED) -> Edges:
-    """The edges between the events that have a key. Of equal times the one recorded first is the earlier one.
+    """Match the events that have a key. Of two events with equal times, the one recorded first is the earlier.
 
-    The kernel works in partitions of the keys and holds `granted` events at a time."""
+    The kernel partitions the keys and holds up to `granted` events at a time.
+    """
     family, source = np.zeros(256, np.uint8), np.zeros(256, bool)
     for number, (_, source_kind, target_kinds) in enumerate(FAMILIES, 1):
         family[[source_kind, *target_kinds]] = number
         source[source_kind] = True
     edge = np.array([edge_kind for edge_kind, _, _ in FAMILIES], np.uint8)
     key = np.ascontiguousarray(rows.extensions.key)
-    # As many as there can be: what is not written takes no memory.
+    # Allocate the maximum: pages that are not written take no memory.
     src, dst, kind = np.empty(len(key), np.int64), np.empty(len(key), np.int64), np.empty(len(key), np.uint8)
     edges, missed = kernels.pair(
         rows.kind, rows.ext, rows.ts, rows.sequence, rows.sequence.dtype == np.int64, rows.strand_start, rows.process, key,
@@ -62,10 +64,10 @@ def pair(rows: Rows, granted: int = GRANTED) -> Edges:
 
 
 def crossings(kind: npt.NDArray[np.uint8], key: U64, clock: npt.NDArray[np.intp]) -> tuple[I64, I64]:
-    """Messages between clocks that cannot be compared yet: positions of sends and of what they were received by.
+    """Find messages between clocks that cannot be compared yet. Return the positions of the sends and of their receives.
 
-    Only keys that every clock sends once at most, and a receive that one other clock has sent for: what was sent on, or
-    again, would need the times to be told apart.
+    A message counts only if each clock sent its key at most once, and exactly one clock other than the receiver's sent it.
+    Keys that were sent again or forwarded could be matched only by time.
     """
     nothing = np.zeros(0, np.int64)
     use = FAMILIES[0]
@@ -77,7 +79,7 @@ def crossings(kind: npt.NDArray[np.uint8], key: U64, clock: npt.NDArray[np.intp]
     first = np.searchsorted(key[sources], key[targets], "left")
     count = np.searchsorted(key[sources], key[targets], "right") - first
     found: list[I64] = []
-    # One send, by another clock; or two, of which one is by the receiver's own.
+    # There is one send, by another clock; or two, of which one is by the receiver's clock.
     single = np.flatnonzero(count == 1)
     found.append(np.stack((sources[first[single]], targets[single])))
     double = np.flatnonzero(count == 2)

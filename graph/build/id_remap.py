@@ -1,6 +1,6 @@
-"""A process's numbers of sites and strings to the run's.
+"""Maps a process's numbers of sites and strings to the run's.
 
-Invariant: whatever number a damaged record has, there is an answer, and none of it takes memory by the number's size.
+Invariant: any number, also of a damaged record, is mapped, and memory use does not depend on how large it is.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ U32 = npt.NDArray[np.uint32]
 
 _SPREAD = 16
 _SMALL = 1 << 12
-"""A table may have that many times as many places as there are numbers, and so many more."""
+"""The size of a table may be up to `_SPREAD` times the count of numbers, plus `_SMALL`."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What was never defined (its definition is lost) becomes 0."""
+    """A mapping of numbers. A number without a definition (it was lost) becomes 0."""
 
     known: U32
-    """Sorted."""
+    """The process's numbers, sorted."""
     run: U32
+    """The run's number of each."""
     table: U32 | None
-    """By a process's number, 0 at the end; None when that would be too long."""
+    """The run's numbers by the process's number, with a 0 at the end; None if it would be too long."""
 
     @classmethod
     def of(cls, ids: Mapping[int, int]) -> Numbers:
-        """`ids` has a 0."""
+        """Make the mapping from `ids`, which must map 0."""
         known = np.array(sorted(ids), np.uint32)
         run = np.array([ids[number] for number in known.tolist()], np.uint32)
         most = int(known[-1])

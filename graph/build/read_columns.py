@@ -1,7 +1,7 @@
-"""Reads a run's records into columns: of each thread pieces that follow each other, with the strand of every record.
+"""Reads a run's records into columns: consecutive pieces of each thread, with the strand of every record.
 
-Numbers in them are the process's own, and times are ticks: what a run makes of both may change as it grows. Invariant: in how
-many pieces a thread was read shows in nothing that is made of them.
+Numbers in the columns are the process's own, and times are ticks, because their conversion may change while a run is live.
+Invariant: the number of pieces that a thread was read in does not affect the graph.
 """
 
 from __future__ import annotations
@@ -26,77 +26,76 @@ I64 = npt.NDArray[np.int64]
 U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 
-_AT_ONCE = 32 << 20
-"""Bytes of a stream that become one piece."""
+_PIECE_BYTES = 32 << 20
+"""The number of bytes of a stream that become one piece."""
 
 
 class Piece(NamedTuple):
-    """Records of one thread that follow each other. Columns from `key` on have a row per extension, which `ext` names (-1 for
-    none)."""
+    """Consecutive records of one thread. The columns from `key` on have a row per extension; `ext` is that row, -1 for none."""
 
     ticks: npt.NDArray[np.uint64]
     kind: npt.NDArray[np.uint8]
     site: U32
     strand: U32
-    """Within the thread, see `Steps`."""
+    """Strand numbers within the thread, see `Steps`."""
     ext: npt.NDArray[np.int32]
     key: npt.NDArray[np.uint64]
     channel: U32
     flags: U16
     length: U16
-    """Bytes of each text, which follow each other in `texts`."""
+    """The length of each text in bytes; `texts` is their concatenation."""
     texts: npt.NDArray[np.uint8]
 
 
 class Taken(NamedTuple):
-    """A part of a thread's stream that has been read, see `clew.records.read.process_records.Part`."""
+    """A part of a thread's stream that has been read; see `clew.records.read.process_records.Part`."""
 
     name: bytes
-    frame: int
+    block_crc: int
     size: int
     crc: int
-    """Of its bytes, by which it is known again while it may have grown."""
+    """The checksum of the bytes read, which identifies the part even if it has grown since."""
 
 
 @dataclass(frozen=True)
 class ThreadRead:
-    """What has been read of a thread."""
+    """The records of a thread that have been read."""
 
     pieces: tuple[Piece, ...] = ()
     ends: I64 = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-    """Pairs of bytes and records, where an extent ended."""
+    """Per extent, the numbers of bytes and of records up to its end."""
     steps: Steps = field(default_factory=Steps)
     taken: tuple[Taken, ...] | None = ()
-    """None when that was not asked for, or a part turned out to be other than it had seemed: then nothing can follow."""
+    """The parts that were read. None if they were not tracked or a part changed while it was read: reading cannot continue."""
 
     @property
     def records(self) -> int:
         return int(self.ends[-1, 1]) if len(self.ends) else 0
 
     def follow(self, extents: Extents) -> tuple[ThreadRead, Extents] | None:
-        """This, as far as it is still right, and what follows it in the stream; None when the stream begins otherwise."""
+        """Return this with updated parts, and the rest of the stream; None when the stream does not begin with these parts."""
         parts, taken = extents.parts, self.taken
         if taken is None or len(taken) > len(parts):
             return None
-        known = []
+        unchanged = []
         for place, (part, seen) in enumerate(zip(parts, taken, strict=False)):
             grown = part.size > seen.size and place == len(taken) - 1
             if part.name != seen.name or (part.size != seen.size and not grown):
                 return None
-            if not part.frame or part.frame != seen.frame:
+            if not part.block_crc or part.block_crc != seen.block_crc:
                 data = part.load()
                 if len(data) < seen.size or crc32(data[: seen.size]) != seen.crc:
                     return None
-            known.append(seen if grown else seen._replace(frame=part.frame))
+            unchanged.append(seen if grown else seen._replace(block_crc=part.block_crc))
         rest = Extents()
-        if known and parts[len(known) - 1].size > known[-1].size:
-            rest.add(_beyond(parts[len(known) - 1], known[-1].size))
-        for part in parts[len(known) :]:
+        if unchanged and parts[len(unchanged) - 1].size > unchanged[-1].size:
+            rest.add(_beyond(parts[len(unchanged) - 1], unchanged[-1].size))
+        for part in parts[len(unchanged) :]:
             rest.add(part)
-        return replace(self, taken=tuple(known)), rest
+        return replace(self, taken=tuple(unchanged)), rest
 
     def read_on(self, found: Iterable[tuple[Columns, tuple[Taken, ...] | None]]) -> ThreadRead:
-        """With the records that follow, and the parts of the stream that they are of."""
+        """Return this with the following records appended. `found` has each batch with the parts of the stream it is from."""
         pieces, ends, steps, taken = list(self.pieces), [self.ends], self.steps, self.taken
         for columns, parts in found:
             if taken is None or parts is None:
@@ -119,12 +118,12 @@ class ThreadRead:
 
 
 def _beyond(part: Part, size: int) -> Part:
-    """What has been added to a part."""
-    return Part(part.size - size, lambda: part.load()[size:], part.name, part.frame)
+    """Return the bytes of a part after the first `size`, as a part."""
+    return Part(part.size - size, lambda: part.load()[size:], part.name, part.block_crc)
 
 
-class _Watch:
-    """Parts whose bytes are summed up as they are read; of one that was read as far as `last` they go on from there."""
+class _TrackedParts:
+    """Parts that compute checksums while they are read. The checksum of a part that grew since `last` continues from it."""
 
     def __init__(self, extents: Extents, last: Taken | None) -> None:
         self._taken: list[Taken] = []
@@ -139,7 +138,7 @@ class _Watch:
         self._whole &= len(data) == part.size
         last = self._last
         before = last if last and last.name == part.name else Taken(part.name, 0, 0, 0)
-        self._taken.append(Taken(part.name, part.frame, before.size + len(data), crc32(data, before.crc)))
+        self._taken.append(Taken(part.name, part.block_crc, before.size + len(data), crc32(data, before.crc)))
         return data
 
     @property
@@ -149,39 +148,44 @@ class _Watch:
 
 @dataclass(frozen=True)
 class ProcessRead:
-    """What has been read of a process."""
+    """The records of a process that have been read."""
 
     records: ProcessRecords
     threads: dict[int, ThreadRead]
-    """By their serials, in this order."""
+    """The threads by serial, in ascending order."""
     strands: Strands
 
-    def let_go(self) -> None:
-        """Of the columns, once they are no longer needed."""
+    def release_columns(self) -> None:
+        """Drop the columns once they are no longer needed."""
         for serial, thread in self.threads.items():
             self.threads[serial] = replace(thread, pieces=())
 
 
 def read_columns(
     processes: Sequence[ProcessRecords],
-    tell: Callable[[int], None],
+    report: Callable[[int], None],
     before: Mapping[str, Mapping[int, ThreadRead]],
     *,
-    watched: bool,
+    track: bool,
 ) -> list[ProcessRead]:
-    """All of some processes; of threads that were read `before` (by the file's name and serial) only what has been added.
-    `tell` is told how many bytes come next; `watched`: so that it can be added to."""
+    """Read all records of some processes. Of threads that were read `before`, read only the records added since.
+
+    `before` is by file name and serial. `report` gets the number of bytes that are read next. `track` the parts of streams, so
+    that a later call can continue.
+    """
     threads = [thread for process in processes for _, thread in sorted(process.threads.items())]
-    known = [
+    cached = [
         before.get(os.path.basename(process.path), {}).get(serial)
         for process in processes
         for serial in sorted(process.threads)
     ]
-    begun = together(partial(_begin, thread.extents, read, tell) for thread, read in zip(threads, known, strict=True))
+    begun = together(
+        partial(_begin, thread.extents, read, report) for thread, read in zip(threads, cached, strict=True)
+    )
     slices = [list(_slices(rest)) for _, rest in begun]
-    # One after the other: a stream is read and decoded in steps too small to be worth handing the GIL over between them.
+    # Sequential: the steps of reading and decoding are too short to gain from handing the GIL over between them.
     decoded = (
-        _decode(extents, read.taken, tell, watched=watched)
+        _decode(extents, read.taken, report, track=track)
         for (read, _), of_thread in zip(begun, slices, strict=True)
         for extents in of_thread
     )
@@ -194,18 +198,18 @@ def _process(records: ProcessRecords, threads: dict[int, ThreadRead]) -> Process
     return ProcessRead(records, threads, number((serial, thread.steps) for serial, thread in threads.items()))
 
 
-def _begin(extents: Extents, known: ThreadRead | None, tell: Callable[[int], None]) -> tuple[ThreadRead, Extents]:
-    """What need not be read again of a stream, and what is to be read."""
-    read, rest = (known and known.follow(extents)) or (ThreadRead(), extents)
-    tell(extents.bytes - rest.bytes)
+def _begin(extents: Extents, cached: ThreadRead | None, report: Callable[[int], None]) -> tuple[ThreadRead, Extents]:
+    """Return the records of a stream that need not be read again, and the extents that have to be read."""
+    read, rest = (cached and cached.follow(extents)) or (ThreadRead(), extents)
+    report(extents.bytes - rest.bytes)
     return read, rest
 
 
 def _slices(extents: Extents) -> Iterator[Extents]:
-    """A stream in parts, at least one, whose columns several threads translate."""
+    """Yield a stream in at least one slice of whole parts. Several threads convert the columns of slices."""
     found = Extents()
     for part in extents.parts:
-        if found.bytes >= _AT_ONCE:
+        if found.bytes >= _PIECE_BYTES:
             yield found
             found = Extents()
         found.add(part)
@@ -213,10 +217,10 @@ def _slices(extents: Extents) -> Iterator[Extents]:
 
 
 def _decode(
-    extents: Extents, before: tuple[Taken, ...] | None, tell: Callable[[int], None], *, watched: bool
+    extents: Extents, before: tuple[Taken, ...] | None, report: Callable[[int], None], *, track: bool
 ) -> tuple[Columns, tuple[Taken, ...] | None]:
-    tell(extents.bytes)
-    if not watched or before is None:
+    report(extents.bytes)
+    if not track or before is None:
         return decode(extents), None
-    watch = _Watch(extents, before[-1] if before else None)
-    return decode(watch.extents), watch.taken
+    tracked = _TrackedParts(extents, before[-1] if before else None)
+    return decode(tracked.extents), tracked.taken

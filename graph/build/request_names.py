@@ -1,7 +1,7 @@
-"""Names of requests that became known only after they had begun, as a route does once it is looked up.
+"""Applies names that requests got after they began, e.g. the route after its look-up.
 
-Invariant: a NAME is about the innermost request around it in its own strand, and about none where there is none; of several
-the last one holds. One that failed names nothing.
+Invariant: a NAME applies to the innermost request around it in its strand, if there is one. The last NAME of a request wins.
+A failed NAME is ignored.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from clew.records.format.event import FLAG_FAILED, Kind
 I64 = npt.NDArray[np.int64]
 
 
-def named(
+def rename_requests(
     kind: npt.NDArray[np.uint8],
     ext: npt.NDArray[np.int32],
     extensions: Extensions,
     region: npt.NDArray[np.uint32],
     regions: Regions,
 ) -> Extensions:
-    """The extensions, in which each request has the last name that it was given."""
+    """Return the extensions with each request renamed to its last NAME."""
     names: I64 = np.flatnonzero(kind == Kind.NAME)
     names = names[ext[names] >= 0]
     names = names[(extensions.channel[ext[names]] != 0) & (extensions.flags[ext[names]] & FLAG_FAILED == 0)]
@@ -33,7 +33,7 @@ def named(
     if not len(names) or not len(requests):
         return extensions
     around = _request_around(region[names].astype(np.int64), regions)
-    # Of requests that share a region, as two rules make of one call, it is the last one before the name.
+    # If requests share a region, e.g. because two rules match one call, the last one before the NAME gets it.
     order = np.lexsort((requests, region[requests]))
     requests = requests[order]
     width = np.int64(len(kind))
@@ -42,13 +42,13 @@ def named(
     found = (around >= 0) & (at >= 0)
     found &= region[requests[at]] == around
     channel = extensions.channel.copy()
-    # In numpy's assignment the last of several for one place holds.
+    # When an index occurs several times, numpy assigns its last value.
     channel[ext[requests[at[found]]]] = extensions.channel[ext[names[found]]]
     return replace(extensions, channel=channel)
 
 
 def _request_around(region: I64, regions: Regions) -> I64:
-    """Per region the innermost request's that it is, or lies in; -1 for none."""
+    """Return, per region, the innermost request region that it is or is nested in, -1 for none."""
     region = region.copy()
     while (outside := (region >= 0) & (regions.kind[region] != RegionKind.REQUEST)).any():
         region[outside] = regions.parent[region[outside]]

@@ -1,8 +1,8 @@
-"""Puts the records of a run's threads where a graph has its events: strand by strand, in a strand in the order they happened.
+"""Arranges the records of a run's threads as rows of a graph: strand by strand, within a strand in the order of execution.
 
-A thread's records go to their places all at once, and its columns are let go before the next thread's turn; processes take
-theirs side by side, since no strand is two processes'. Invariant: a strand that one thread ran keeps that thread's order, one
-that several ran is in the order of time.
+All records of a thread are placed at once, and its columns are released before the next thread. Processes are placed in
+parallel, since a strand belongs to one process. Invariant: a strand that one thread ran keeps that thread's order; a strand
+that several threads ran is sorted by time.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
 NARROW = 1 << 31
-"""So many rows and more are counted in 64 bits."""
-_NOBODY, _SEVERAL = -1, -2
+"""From this number of rows on, row numbers have 64 bits."""
+_UNUSED, _SEVERAL = -1, -2
 
 
 class Threads(Protocol):
-    """The columns of a process's threads, of each as many as there are pieces of threads, one thread's after the other's."""
+    """The columns of a process's threads. Each list has one array per piece, thread after thread."""
 
     serials: list[int]
-    """Which thread a piece is of."""
+    """The serial of the thread of each piece."""
     times: list[I64]
     kind: list[npt.NDArray[np.uint8]]
     sites: list[U32]
     ext: list[npt.NDArray[np.int32]]
     strands: list[U32]
-    """Numbered from the process's first."""
+    """Strand numbers, from the process's first."""
     key: list[npt.NDArray[np.uint64]]
     channels: list[U32]
     flags: list[npt.NDArray[np.uint16]]
@@ -49,7 +49,7 @@ class Threads(Protocol):
 
 @dataclass(frozen=True)
 class Thread:
-    """Records of one thread that follow each other."""
+    """Consecutive records of one thread."""
 
     strand: U32
     ts: I64
@@ -57,41 +57,43 @@ class Thread:
     site: U32
     ext: npt.NDArray[np.int32]
     strands_before: int
-    """What the first strand of the process is in the run; likewise the piece's first record, and its first extension."""
+    """The run's number of the process's first strand."""
     records_before: int
+    """The run's number of the first of these records."""
     extensions_before: int
+    """The run's number of the first extension of these records."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Columns of events; see `assemble.Events`."""
+    """The columns of events; see `assemble.Events`."""
 
     ts: I64
     kind: npt.NDArray[np.uint8]
     site: U32
     ext: npt.NDArray[np.int32]
     sequence: npt.NDArray[Any]
-    """The number of the event's record among all: process by process, thread by thread, in each thread's order."""
+    """The number of the event's record among all records: process by process, thread by thread, in the thread's order."""
     strand_start: I64
     process: U32
-    """Per strand."""
+    """The process of each strand."""
     extensions: Extensions
 
     def __len__(self) -> int:
         return len(self.ts)
 
     def strand(self, rows: I64) -> I64:
-        """The strands of some events."""
+        """Return the strands of some events."""
         return np.searchsorted(self.strand_start, rows, "right") - 1
 
     def of_records(self, first: int, stop: int) -> I64:
-        """Where the records `first` up to `stop` are, in their order."""
+        """Return the rows of the records `range(first, stop)`, in the records' order."""
         rows = np.flatnonzero((self.sequence >= first) & (self.sequence < stop))
         return rows[np.argsort(self.sequence[rows])]
 
 
 def arrange(processes: Sequence[Threads], strands: Sequence[int]) -> Rows:
-    """Takes the columns away from the processes; `strands` is how many each has."""
+    """Arrange the records of all processes, and remove the columns from them. `strands` is the number of strands of each."""
     first = [0, *itertools.accumulate(strands)]
     count, home = _sizes(processes, first)
     strand_start = np.concatenate(([0], np.cumsum(count))).astype(np.int64)
@@ -110,7 +112,7 @@ def arrange(processes: Sequence[Threads], strands: Sequence[int]) -> Rows:
     free = strand_start[:-1].copy()
     records = extended = 0
     for process, base in zip(processes, first, strict=False):
-        # Told before: columns of extensions are taken away meanwhile.
+        # Compute this first, because other threads remove the columns of extensions meanwhile.
         before = list(itertools.accumulate(map(len, process.key), initial=extended))
         works.append(partial(_place_all, process, free, to, base=base, records=records, extended=before))
         records += sum(map(len, process.strands))
@@ -125,8 +127,8 @@ def arrange(processes: Sequence[Threads], strands: Sequence[int]) -> Rows:
 
 
 def _sizes(processes: Sequence[Threads], first: Sequence[int]) -> tuple[I64, I64]:
-    """Per strand how many records it has, and the serial of the thread that ran it."""
-    count, home = np.zeros(first[-1], np.int64), np.full(first[-1], _NOBODY, np.int64)
+    """Return, per strand, its number of records and the serial of the thread that ran it (or `_SEVERAL`)."""
+    count, home = np.zeros(first[-1], np.int64), np.full(first[-1], _UNUSED, np.int64)
     for process, base in zip(processes, first, strict=False):
         for column, serial in zip(process.strands, process.serials, strict=True):
             _tally(column, base, serial, count, home)
@@ -134,12 +136,12 @@ def _sizes(processes: Sequence[Threads], first: Sequence[int]) -> tuple[I64, I64
 
 
 def _tally(strand: U32, base: int, thread: int, count: I64, home: I64) -> None:
-    """Adds a thread's records to those of each strand, and notes that it ran it."""
+    """Add a thread's records to the count of each strand, and note the thread in `home`."""
     kernels.tally(np.ascontiguousarray(strand), base, thread, count, home)
 
 
 def _place_all(process: Threads, free: I64, to: Rows, *, base: int, records: int, extended: Sequence[int]) -> None:
-    """A process's threads, see `Thread` for the numbers."""
+    """Place the records of a process's threads; see `Thread` for the numbers."""
     for before in extended[:-1]:
         thread = Thread(
             process.strands.pop(0), process.times.pop(0), process.kind.pop(0), process.sites.pop(0), process.ext.pop(0),
@@ -150,7 +152,7 @@ def _place_all(process: Threads, free: I64, to: Rows, *, base: int, records: int
 
 
 def _place(thread: Thread, free: I64, to: Rows) -> None:
-    """Puts a thread's columns to the rows that are `free` first in each strand."""
+    """Copy a thread's columns to the first `free` rows of each strand, and advance `free`."""
     kernels.place(
         np.ascontiguousarray(thread.strand), np.ascontiguousarray(thread.ts), np.ascontiguousarray(thread.kind),
         np.ascontiguousarray(thread.site), np.ascontiguousarray(thread.ext), thread.strands_before, thread.records_before,
@@ -160,7 +162,7 @@ def _place(thread: Thread, free: I64, to: Rows) -> None:
 
 
 def _extensions(processes: Sequence[Threads]) -> tuple[Extensions, list[Callable[[], None]]]:
-    """Room for all threads' extensions, one thread's after the other's, and the works that fill it."""
+    """Allocate the extensions of all threads, thread after thread. Return them with the functions that fill them."""
     total = sum(len(column) for process in processes for column in process.key)
     if total >= NARROW:
         raise ClewError(f"a run has at most {NARROW - 1:,} records with a key or a text; this one has {total:,}")
@@ -179,7 +181,7 @@ def _extensions(processes: Sequence[Threads]) -> tuple[Extensions, list[Callable
 
 
 def _join(processes: Sequence[Threads], name: str, to: npt.NDArray[Any]) -> None:
-    """A column of all threads, which the processes keep no longer."""
+    """Copy a column of all threads, and remove it from the processes."""
     at = 0
     for process in processes:
         columns: list[npt.NDArray[Any]] = getattr(process, name)

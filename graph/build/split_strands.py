@@ -1,7 +1,8 @@
-"""Takes threads' streams apart into strands: the thread's own, and those of the tasks that it runs step by step.
+"""Splits the streams of threads into strands: the thread's own, and one per task that it runs step by step.
 
-A thread is taken apart by itself, its strands numbered as they come, and may go on later from where it was (`Steps`); then
-`number` finds which strands of a process's threads are one. Invariant: how often a stream was interrupted shows in nothing.
+Each thread is split independently. Its strands are numbered in order of appearance, and a later call can continue from `Steps`.
+Then `number` merges the strands that several threads of a process have in common. Invariant: the number of calls that a stream
+is split in does not affect the strands.
 """
 
 from __future__ import annotations
@@ -23,27 +24,29 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Steps:
-    """How far a thread has been taken apart. Strands are numbered within the thread; its own is number 0, or, since records
-    were dropped last, `since`."""
+    """The state of splitting a thread. Strands are numbered within the thread.
+
+    The thread's own strand is number 0; after records were dropped, it is `since`.
+    """
 
     keys: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
-    """Of every strand, 0 for the thread's own."""
+    """The key of every strand, 0 for the thread's own."""
     counts: I64 = field(default_factory=lambda: np.zeros(1, np.int64))
-    """Records of every strand."""
+    """The number of records of every strand."""
     since: int = 0
     stack: tuple[int, ...] = (0,)
-    """The strands under way, the thread's own first."""
+    """The active strands, the thread's own first."""
     unmatched: int = 0
-    """Ends of steps without a beginning."""
+    """The number of step ends without a beginning."""
     dropped: bool = True
-    """Would a mark of dropped records say nothing new? At the beginning there is nothing that could go on."""
+    """Whether another mark of dropped records would have no effect. It is true at the start, where no strand can continue."""
 
 
 def split(steps: Steps, kind: U8, site: U32, ext: npt.NDArray[np.int32], key: U64) -> tuple[U32, Steps]:
-    """The strand of every record of a thread's stream from `steps` on, and how far that is. `ext` names rows of `key`.
+    """Return the strand of every record of a thread's stream after `steps`, and the new state. `ext` has rows of `key`.
 
-    STEP_BEGIN and STEP_END belong to the strand that is stepped. Steps that never ended go on to the stream's end, or to
-    where records were dropped: nothing is known there of what ran, so all strands begin anew.
+    STEP_BEGIN and STEP_END belong to the strand that is stepped. A step without an end lasts until the stream's end, or until
+    records were dropped: it is unknown what ran there, so all strands start again.
     """
     strand = np.empty(len(kind), np.uint32)
     added, since, under_way, unmatched, dropped = kernels.steps(
@@ -62,17 +65,17 @@ def _counted(steps: Steps, strand: U32, strands: int) -> I64:
 
 @dataclass(frozen=True)
 class Strands:
-    """Those of a process, in the order in which its threads, one after the other, come to them."""
+    """The strands of a process, in the order of their first appearance in its threads, one thread after the other."""
 
     keys: list[int]
-    """Key of each task's strand, 0 for a thread's own."""
+    """The key of each task's strand, 0 for a thread's own."""
     threads: list[int]
-    """Serial of the thread that a strand ran on first."""
+    """The serial of the first thread that ran each strand."""
     of: list[U32]
-    """Per thread, by a strand's number within it: its number here."""
+    """Per thread, the process's number of each of the thread's strands."""
 
     def tangled(self, threads: Iterable[Steps]) -> list[int]:
-        """The strands that more than one thread ran."""
+        """Return the strands that more than one thread ran."""
         ran: Counter[int] = Counter()
         for numbers, steps in zip(self.of, threads, strict=True):
             ran.update(np.unique(numbers[steps.counts > 0]).tolist())
@@ -80,22 +83,24 @@ class Strands:
 
 
 def number(threads: Iterable[tuple[int, Steps]]) -> Strands:
-    """Of pairs of a thread's serial and how it was taken apart. A task that several threads step is one strand, unless the
-    thread that had it first lost records since."""
+    """Number the strands of a process, given each thread's serial and state.
+
+    A task that several threads step is one strand, unless its first thread lost records after it.
+    """
     keys: list[int] = []
     serials: list[int] = []
     of: list[U32] = []
-    known: dict[int, int] = {}
+    number_of: dict[int, int] = {}
     for serial, steps in threads:
         first = len(keys)
-        numbers = [known.get(key, -1) for key in steps.keys.tolist()]
+        numbers = [number_of.get(key, -1) for key in steps.keys.tolist()]
         new = [place for place, found in enumerate(numbers) if found < 0]
         for count, place in enumerate(new):
             numbers[place] = first + count
         added = steps.keys[new].tolist()
         keys += added
         serials += [serial] * len(added)
-        known.update(
+        number_of.update(
             (key, numbers[place]) for place, key in zip(new, added, strict=True) if key and place > steps.since
         )
         of.append(np.array(numbers, np.uint32))

@@ -1,4 +1,4 @@
-"""Columns of ticks to nanoseconds by a `ClockMap`, as its `monotonic_ns` does one number at a time."""
+"""Converts columns of ticks to nanoseconds, as `ClockMap.monotonic_ns` does for single values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ U64 = npt.NDArray[np.uint64]
 
 
 def monotonic_ns(clock: ClockMap, ticks: U64) -> I64:
-    """Monotonic nanoseconds, exact where a float of a segment's length is (a segment of two months)."""
+    """Return monotonic nanoseconds, exact while a float represents a segment's length exactly (up to two months)."""
     found = np.empty(len(ticks), np.int64)
     kernels.nanoseconds(ticks, *_segments(clock), found)
     return found

@@ -1,1 +1,4 @@
-"""The state of a system at any moment: a pure fold of the events of its entities, which live in containers and talk."""
+"""Compute the state of a system at any moment by folding the events of its entities.
+
+Entities are inside containers and send messages to each other.
+"""

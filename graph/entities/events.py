@@ -1,7 +1,7 @@
-"""What happened to the entities of a run: columns, one row per event, in the order of time.
+"""Define the entity events of a run as columns with one row per event, in time order.
 
-Invariant: an event is known by its place, entities by numbers in the order in which they first come up; `first` and `other`
-are entities wherever they are not -1. A moment is how many events have happened by then.
+Invariant: the row number identifies an event. Entities are numbered by first appearance. `first` and `other` are entity
+numbers, or -1. A *moment* is the number of events that have happened.
 """
 
 from __future__ import annotations
@@ -20,34 +20,37 @@ U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 
 MOST_NAME = 80
-"""Characters."""
+"""The maximum length of an entity's name, in characters."""
 ENDING_NS = 1_000_000_000
-"""So long a program may take to end its threads and processes one after the other."""
+"""The time that a program may take to end its threads and processes one after the other."""
 
 
 class Happening(enum.IntEnum):
-    """What an event says."""
+    """The kind of an entity event."""
 
-    POSITION = 1  # `first` is in `other`, or outside of any container
-    DELETION = 2  # of `first`
-    COMMUNICATION = 3  # from `first` to `other`
+    POSITION = 1  # `first` is in `other`, or in no container
+    DELETION = 2  # `first` was deleted
+    COMMUNICATION = 3  # `first` sent to `other`
 
 
 @dataclass(frozen=True)
 class EntityEvents:
-    """Columns of events, and what entities are called. `failed` counts events that could not be evaluated or read."""
+    """The columns of the events, and the names of the entities.
+
+    `failed` counts the events that could not be evaluated or read.
+    """
 
     ns: I64
     kind: U8
     first: I32
     other: I32
     row: I64
-    """The event of the run's graph that says so."""
+    """The row of the graph event that recorded it."""
     channel: U32
-    """What was used to communicate: a place among the graph's strings."""
+    """The channel of a communication, an index into the graph's strings."""
     names: Sequence[str]
     classes: Sequence[str]
-    """Of each entity the name of its class, or machine, process, thread, task; "" when nothing tells."""
+    """The class of each entity, or "machine", "process", "thread" or "task"; "" if unknown."""
     failed: int = 0
 
     def __len__(self) -> int:
@@ -59,7 +62,7 @@ class EntityEvents:
 
     @cached_property
     def before(self) -> I32:
-        """Per position and deletion the entity's last one before it, -1 for none: what undoing it goes back to."""
+        """For each position and deletion, the previous one of the same entity, or -1. Undoing the event restores it."""
         found = np.full(len(self), -1, np.int32)
         states = np.flatnonzero(self.kind != Happening.COMMUNICATION)
         order = states[np.argsort(self.first[states], kind="stable")]
@@ -68,12 +71,12 @@ class EntityEvents:
         return found
 
     def moment_at(self, ns: int) -> int:
-        """How many events have happened by then."""
+        """Return the number of events up to a time."""
         return int(np.searchsorted(self.ns, ns, "right"))
 
     @cached_property
-    def _there(self) -> I32:
-        """How many are there at each moment."""
+    def _present(self) -> I32:
+        """The number of existing entities at each moment."""
         change = np.zeros(len(self) + 1, np.int8)
         before = np.where(self.before >= 0, self.kind[self.before], Happening.DELETION)
         change[1:][(self.kind == Happening.POSITION) & (before == Happening.DELETION)] = 1
@@ -82,26 +85,28 @@ class EntityEvents:
 
     @cached_property
     def fullest(self) -> int:
-        """The last moment when most entities are there."""
-        return _last_most(self._there)
+        """The last of the moments with the most entities."""
+        return _last_maximum(self._present)
 
     @cached_property
     def before_end(self) -> int:
-        """Of the last second before the deletions that the events end with, the last moment when most entities are there; the
-        end where it does not end with any. Who ends a program does so from the leaves to the root, with messages between."""
+        """The fullest moment of the last second before the final deletions; the end if the last event is not a deletion.
+
+        A program that ends deletes its entities from the leaves to the root, with messages in between.
+        """
         others = np.flatnonzero(self.kind != Happening.DELETION)
         end = int(others[-1]) + 1 if len(others) else 0
         if end in (0, len(self)):
             return end
         since = self.moment_at(int(self.ns[end - 1]) - ENDING_NS)
-        return since + _last_most(self._there[since : end + 1])
+        return since + _last_maximum(self._present[since : end + 1])
 
     def gone(self, moment: int) -> int:
-        """How many fewer are there in the end."""
-        return int(self._there[moment] - self._there[-1])
+        """Return how many more entities exist at a moment than at the end."""
+        return int(self._present[moment] - self._present[-1])
 
     def activity(self, parts: int) -> I64:
-        """How many events happened in each of so many equal parts of the time from the first to the last."""
+        """Divide the time from the first to the last event into equal parts, and return the number of events in each."""
         if not len(self):
             return np.zeros(parts, np.int64)
         edges = self.ns[0] + (int(self.ns[-1] - self.ns[0]) * np.arange(1, parts)) // parts
@@ -109,31 +114,35 @@ class EntityEvents:
         return np.diff(np.concatenate([[0], bounds, [len(self)]]))
 
     def about(self, entity: int, moment: int, most: int) -> list[int]:
-        """The last events that name an entity, the newest first."""
+        """Return up to `most` of the last events of an entity, the newest first."""
         found: list[int] = []
         end = moment
         while end > 0 and len(found) < most:
-            begin = max(0, end - _AT_ONCE)
+            begin = max(0, end - _BATCH_EVENTS)
             part = (self.first[begin:end] == entity) | (self.other[begin:end] == entity)
             found += (np.flatnonzero(part)[::-1] + begin).tolist()
             end = begin
         return found[:most]
 
 
-_AT_ONCE = 1 << 18
+_BATCH_EVENTS = 1 << 18
 
 
-def _last_most(numbers: I32) -> int:
-    """Where the last one of the largest stands."""
+def _last_maximum(numbers: I32) -> int:
+    """Return the index of the last maximum."""
     return len(numbers) - 1 - int(np.argmax(numbers[::-1]))
 
 
 def bounded(name: str) -> str:
+    """Shorten a name to `MOST_NAME` characters."""
     return name if len(name) <= MOST_NAME else name[: MOST_NAME - 1] + "…"
 
 
 def numbered(first: I64, other: I64, known: int) -> tuple[I32, I32, list[int]]:
-    """Entities numbered anew in the order in which they come up, and which each one was. Those that never do have no number."""
+    """Renumber entities by first appearance; return both columns and the old number of each entity.
+
+    Entities that never appear get no number.
+    """
     came = np.full(known, 2 * len(first), np.int64)
     place = np.arange(len(first), dtype=np.int64)
     np.minimum.at(came, first, 2 * place)

@@ -1,9 +1,9 @@
-"""The fold of the events up to a moment, one event forward or back at a time, or anywhere at once from the nearest snapshot.
+"""Fold entity events into states: step forward or back by one event, or seek to any moment from the nearest snapshot.
 
-What is known of an entity is its last position or deletion, and how often it sent and received. So an event is undone by going
-back to the one that it took over from (`EntityEvents.before`), and the state is the same however one came to the moment.
-Invariant: snapshots take at most 12 bytes an event beside the first, 24 where entities came up since the fold was begun, and to
-seek takes a look at no more events than there are entities, or `NEAR`.
+The state of an entity is its last position or deletion, and how often it sent and received. Undoing an event restores the one
+it replaced (`EntityEvents.before`), so the state at a moment does not depend on the way there.
+Invariant: snapshots take at most 12 bytes per event in addition to the first one (24 if entities appeared after the fold was
+created). A seek reads at most `NEAR` events, or as many as there are entities.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from clew.graph.entities.events import I32, EntityEvents, Happening
 
 NEAR = 1 << 16
-"""Events between two snapshots, of few entities."""
+"""The minimum number of events between two snapshots."""
 
 
 @dataclass(eq=False)
 class State:
-    """By entity, after `moment` events. It changes: two are compared by `equals`."""
+    """The state of each entity after `moment` events. It is mutable: compare two states by `equals`."""
 
     moment: int
     last: I32
-    """The last position or deletion, -1 for none."""
+    """The last position or deletion of each entity, or -1."""
     sent: I32
     received: I32
 
@@ -36,7 +36,7 @@ class State:
         return State(self.moment, self.last.copy(), self.sent.copy(), self.received.copy())
 
     def grown(self, entities: int) -> State:
-        """A copy, with room for entities that have come up since."""
+        """Return a copy that has room for `entities` entities."""
         missing = entities - len(self.last)
         return State(
             self.moment,
@@ -52,7 +52,7 @@ class State:
         )
 
     def apply(self, events: EntityEvents) -> None:
-        """The next event. Raises IndexError behind the last one."""
+        """Apply the next event. Raises IndexError after the last one."""
         place = self.moment
         if events.kind[place] == Happening.COMMUNICATION:
             self.sent[events.first[place]] += 1
@@ -62,10 +62,10 @@ class State:
         self.moment += 1
 
     def undo(self, events: EntityEvents) -> None:
-        """Takes the last event back. Raises IndexError when there is none."""
+        """Undo the last event. Raises IndexError if there is none."""
         place = self.moment - 1
         if place < 0:
-            raise IndexError("nothing has happened yet")
+            raise IndexError("no event has happened yet")
         if events.kind[place] == Happening.COMMUNICATION:
             self.sent[events.first[place]] -= 1
             self.received[events.other[place]] -= 1
@@ -74,42 +74,42 @@ class State:
         self.moment = place
 
     def advance(self, events: EntityEvents, moment: int) -> None:
-        """All events up to a later moment at once."""
+        """Apply all events up to a later moment at once."""
         part = slice(self.moment, moment)
         kind, first, other = events.kind[part], events.first[part], events.other[part]
-        talks = kind == Happening.COMMUNICATION
+        is_message = kind == Happening.COMMUNICATION
         size = len(self.last)
-        self.sent += np.bincount(first[talks], minlength=size).astype(np.int32)
-        self.received += np.bincount(other[talks], minlength=size).astype(np.int32)
-        moves = np.flatnonzero(~talks)
-        # Places grow, so that the largest is the last.
+        self.sent += np.bincount(first[is_message], minlength=size).astype(np.int32)
+        self.received += np.bincount(other[is_message], minlength=size).astype(np.int32)
+        moves = np.flatnonzero(~is_message)
+        # Rows ascend, so the largest is the last.
         np.maximum.at(self.last, first[moves], (moves + self.moment).astype(np.int32))
         self.moment = moment
 
 
 class Fold:
-    """States at any moment of some events."""
+    """Computes the state at any moment."""
 
     _snapshots: list[State]
 
     def __init__(self, events: EntityEvents, before: Fold | None = None) -> None:
-        """`before` is that of the same events as far as there were such before."""
+        """`before` is the fold of a prefix of the same events; its snapshots are reused."""
         self.events = events
         self.every: int = before.every if before and 2 * before.every > events.entities else max(NEAR, events.entities)
-        known = before._snapshots if before and before.every == self.every else []
-        self._snapshots = list(known)
-        state = known[-1].grown(events.entities) if known else State.empty(events.entities)
-        for moment in range(len(known) * self.every, len(events), self.every):
+        snapshots = before._snapshots if before and before.every == self.every else []
+        self._snapshots = list(snapshots)
+        state = snapshots[-1].grown(events.entities) if snapshots else State.empty(events.entities)
+        for moment in range(len(snapshots) * self.every, len(events), self.every):
             state.advance(events, moment)
             self._snapshots.append(state.copy())
 
     @property
     def bytes(self) -> int:
-        """Of all snapshots."""
+        """The size of all snapshots."""
         return sum(one.last.nbytes + one.sent.nbytes + one.received.nbytes for one in self._snapshots)
 
     def at(self, moment: int) -> State:
-        """After so many events; the nearest moment that there is."""
+        """Return the state at a moment, which is clipped to the existing ones."""
         moment = min(max(0, moment), len(self.events))
         if not self._snapshots:
             return State.empty(self.events.entities)

@@ -1,8 +1,8 @@
-"""What is to be seen of a state: which entities there are, each in its container, and the largest of them.
+"""Arrange the entities of a state into a forest of containers, and choose the largest ones to show.
 
-Shown as they are: who talks before it exists, or holds something, has no place yet; who holds something after its deletion is
-gone and still holds it. Invariant: it is a forest whatever was said; of containers that are in each other the one that was
-moved last is outside, and `inside_itself`.
+An entity that communicates or contains something before its first position is `UNPLACED`. A deleted entity that still contains
+something is `GONE`. Invariant: the result is a forest for any events. In a cycle of containers, the entity that was moved last
+is put outside and listed in `inside_itself`.
 """
 
 from __future__ import annotations
@@ -20,29 +20,34 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Presence(enum.IntEnum):
-    UNKNOWN = 0  # not yet, or no more
+    """Whether an entity exists."""
+
+    UNKNOWN = 0  # does not exist yet, or no longer
     THERE = 1
-    UNPLACED = 2  # heard of, but nobody said where it is
-    GONE = 3  # deleted, but something is still in it
+    UNPLACED = 2  # seen, but without a position
+    GONE = 3  # deleted, but still contains something
 
 
 @dataclass(frozen=True)
 class Nesting:
-    """By entity. `container` is -1 outside of any."""
+    """The forest, as columns by entity. `container` is -1 for an entity that is in no container."""
 
     presence: npt.NDArray[np.uint8]
     container: I64
     inside_itself: frozenset[int]
     depth: I64
-    """How many containers it is in."""
+    """The number of containers around each entity."""
     holds: I64
-    """How many are in it, at any depth."""
+    """The number of entities inside each entity, at any depth."""
 
     def chosen(self, most: int, inside: int = -1) -> I64:
-        """The entities that hold most, all or those within one, in the order of their numbers; with each its containers."""
+        """Return up to `most` entities that contain the most, ascending and always with their containers.
+
+        `inside` restricts them to the inside of one entity.
+        """
         among = np.flatnonzero(self._within(inside) if inside >= 0 else self.presence != Presence.UNKNOWN)
         if len(among) > most:
-            # A container holds more than what is in it, so that it is never left out where that is not.
+            # A container holds more than each entity in it, so it is chosen before them.
             order = np.lexsort((among, -self.holds[among]))[:most]
             among = np.sort(among[order])
         return among
@@ -57,14 +62,14 @@ class Nesting:
         return found
 
     def path(self, entity: int) -> list[int]:
-        """Its containers, the outermost first."""
+        """Return the containers of an entity, the outermost first."""
         found: list[int] = []
         while (entity := int(self.container[entity])) >= 0:
             found.append(entity)
         return found[::-1]
 
     def lifted(self, shown: I64) -> I64:
-        """By entity the place in `shown` of itself or its nearest container there, -1 for none."""
+        """Return for each entity the index in `shown` of itself or of its nearest shown container, or -1."""
         found = np.full(len(self.container), -1, np.int64)
         found[shown] = np.arange(len(shown))
         for level in _levels(np.flatnonzero(self.container >= 0), self.depth):
@@ -74,16 +79,17 @@ class Nesting:
 
 
 def nesting(events: EntityEvents, state: State) -> Nesting:
+    """Compute the forest of a state."""
     last = state.last
-    said = last >= 0
-    there = said.copy()
-    there[said] = events.kind[last[said]] == Happening.POSITION
+    has_state = last >= 0
+    there = has_state.copy()
+    there[has_state] = events.kind[last[has_state]] == Happening.POSITION
     container = np.full(events.entities, -1, np.int64)
     container[there] = events.other[last[there]]
     presence = np.zeros(events.entities, np.uint8)
-    presence[~said & (state.sent + state.received > 0)] = Presence.UNPLACED
+    presence[~has_state & (state.sent + state.received > 0)] = Presence.UNPLACED
     holders = container[container >= 0]
-    presence[holders] = np.where(said[holders], Presence.GONE, Presence.UNPLACED)
+    presence[holders] = np.where(has_state[holders], Presence.GONE, Presence.UNPLACED)
     presence[there] = Presence.THERE
     cut = _cut(container, last)
     container[cut] = -1
@@ -95,7 +101,10 @@ def nesting(events: EntityEvents, state: State) -> Nesting:
 
 
 def _depths(container: I64) -> tuple[I64, I64]:
-    """How many containers each is in, and who is in none however far one goes: in twice as many at each step."""
+    """Return the depth of each entity, and the entities whose chain of containers is a cycle.
+
+    Each step doubles the distance (pointer jumping).
+    """
     depth, above = (container >= 0).astype(np.int64), container.copy()
     for _ in range(len(container).bit_length() + 1):
         inner = np.flatnonzero(above >= 0)
@@ -108,7 +117,7 @@ def _depths(container: I64) -> tuple[I64, I64]:
 
 
 def _cut(container: I64, last: npt.NDArray[np.int32]) -> list[int]:
-    """Of each circle of containers the one that was moved last."""
+    """Return the entity of each cycle of containers that was moved last."""
     seen: dict[int, int] = {}
     found = []
     for start in _depths(container)[1].tolist():
@@ -123,7 +132,7 @@ def _cut(container: I64, last: npt.NDArray[np.int32]) -> list[int]:
 
 
 def _levels(entities: I64, depth: I64) -> list[I64]:
-    """By depth, the outermost first."""
+    """Group entities by depth, the outermost first."""
     order = entities[np.argsort(depth[entities], kind="stable")]
     bounds = np.flatnonzero(np.diff(depth[order])) + 1
     return np.split(order, bounds) if len(order) else []

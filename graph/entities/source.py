@@ -1,4 +1,4 @@
-"""The entities of a run: those that its spec tells of, else those that every run has."""
+"""Choose the entities of a run: those that its spec records, else its machines, processes, threads and tasks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SOURCES: tuple[Source, ...] = ("spec", "strands")
 
 
 def entities_of(graph: ExecutionGraph, source: str = "") -> tuple[EntityEvents, Source]:
-    """And where they are from, which `source` may say. Raises `ClewError` where there is no such thing."""
+    """Return the entity events and their source; `source` selects one. Raises `ClewError` if it has no entities."""
     if source not in ("", *SOURCES):
-        raise ClewError(f'entities are of the "spec" or of the run\'s "strands", not of {source!r}')
+        raise ClewError(f'unknown source of entities {source!r}; expected "spec" or "strands"')
     with graph.passing():
         found = recorded(graph) if source != "strands" else None
         if found is not None:

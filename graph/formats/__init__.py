@@ -1,1 +1,1 @@
-"""Foreign traces: one file per format that is read or written, and what they share on the way to an execution graph."""
+"""Import and export foreign traces: one module per format, and the shared conversion to an execution graph."""

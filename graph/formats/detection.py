@@ -1,4 +1,4 @@
-"""Tells the format of a foreign file by its first bytes. Invariant: the file's name counts for nothing."""
+"""Detect the format of a foreign file by its first bytes. Invariant: the file's name is ignored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def recognise(path: Path) -> str:
         start = source.start(START)
     stripped = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if begins_json(start):
-        # The sign that comes first: an attribute further on may be called anything.
+        # The first match decides, because a later attribute can have any name.
         found = [
             (match.start(), each.name)
             for each in known
@@ -28,15 +28,15 @@ def recognise(path: Path) -> str:
         if found:
             return min(found)[1]
         if stripped[1:].strip() in (b"", b"]", b"}"):
-            raise FormatError(f"{path}: an empty JSON document: there is no trace in it")
+            raise FormatError(f"{path}: an empty JSON document: it contains no trace")
     for each in known:
         if each.looks_like is not None and each.looks_like(start):
             return each.name
     if start.startswith((b"CLEW", b"PAR1", b"SQLite format")):
-        raise FormatError(f"{path}: no trace that others wrote; a run of clew's own is opened by its folder")
-    what = "JSON, but of none of the formats" if begins_json(start) else "of no format"
+        raise FormatError(f"{path}: not a foreign trace; open a run of clew by its folder")
+    what = "JSON, but not in a format that clew reads" if begins_json(start) else "not in a format that clew reads"
     titles = ", ".join(each.title for each in known)
     raise FormatError(
-        f"{path}: {what} that clew knows: {titles}. Where it is a log with vector clocks in a form of its own, "
-        "`clew import --pattern REGEX` says how its events are written"
+        f"{path}: {what}: {titles}. For a log with vector clocks in another form, "
+        "describe its events with `clew import --pattern REGEX`"
     )

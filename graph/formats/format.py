@@ -1,4 +1,4 @@
-"""Describe a format of foreign traces: its name, how a file of it is recognised, and its reader."""
+"""Define a format of foreign traces: its name, how a file of it is recognised, and its reader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.graph.formats.source import FormatError, Source
 from clew.graph.formats.spans.collector import Collector
 
 Reader = Callable[[Source, Collector, str], None]
-"""Reads a source into a collector; the text is the pattern that the user gave, "" without one."""
+"""A function that reads a source into a collector; the text is the user's pattern, "" for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Format:
     json_sign: bytes = b""
     """A regular expression for the members that JSON of this format begins with; b"" for a format that is not JSON."""
     looks_like: Callable[[bytes], bool] | None = None
-    """Recognises a file that is not JSON by its first bytes."""
+    """A function that recognises a file that is not JSON by its first bytes."""
     takes_pattern: bool = False
     """Whether `clew import --pattern` is for this format."""
 
@@ -49,9 +49,9 @@ def json_reader(
             read(stream, collector)
         except Cut:
             raise FormatError(
-                f"{source.path}: it ends in the middle, at character {stream.position:,}; copy or download it again"
+                f"{source.path}: the file is cut off at character {stream.position:,}; copy or download it again"
             ) from None
         if stream.replaced:
-            collector.strange("file", "some of its text is not UTF-8; shown as \ufffd")
+            collector.count_odd("file", "some of its text is not UTF-8; shown as \ufffd")
 
     return reader

@@ -1,8 +1,8 @@
-"""JSON read piece by piece: arrays and objects are entered, their parts decoded by the standard library's scanner.
+"""Read JSON incrementally: enter arrays and objects, and decode their parts with the standard library's scanner.
 
-A document of any size takes the memory of its largest part. The scanner is in C and several times as fast as a
-parser of single tokens; it does not say where in a file a mistake is, nor go on with a cut array, so this does.
-Invariant: positions that errors name are characters from the text's beginning, as is `Cut`'s.
+A document of any size needs only the memory of its largest part. The C scanner is several times as fast as a tokenizer. This
+module adds the position of an error in the file, and reading truncated arrays.
+Invariant: positions in errors and of `Cut` are characters from the beginning of the text.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 _NEXT = re.compile(r'[ \t\n\r]*,[ \t\n\r]*(?=[{\["])')
 _PRIMITIVE_END = frozenset(" \t\n\r,]}")
 _BEGUN = re.compile(r"\s*[-+.\\\w]{0,8}\s*")
-"""What is left of a number or a word at the text's end."""
+"""The beginning of a number or a word at the end of the text."""
 _NEAR = 16
 LARGEST_PART = 1 << 28
-"""Characters; a single span of more is damage."""
+"""The maximum size of a part in characters; a larger span means that the file is damaged."""
 
 
 class Cut(Exception):
@@ -30,7 +30,7 @@ class Cut(Exception):
 
 
 class JsonStream:
-    """A cursor over the text of a file. Raises `FormatError` where it is no JSON and `Cut` where it ends too soon."""
+    """A cursor over the text of a file. Raises `FormatError` for invalid JSON and `Cut` at a premature end."""
 
     def __init__(self, source: Source, parse_float: Callable[[str], Any] | None = None) -> None:
         self.source = source
@@ -41,7 +41,7 @@ class JsonStream:
         self._before = 0
         self._over = False
         self.replaced = False
-        """Was anything no UTF-8?"""
+        """Whether invalid UTF-8 was replaced."""
         if self.peek() == "\ufeff":
             self._at += 1
 
@@ -62,7 +62,7 @@ class JsonStream:
         return True
 
     def peek(self) -> str:
-        """The next character that is no space, "" at the end."""
+        """Return the next character that is not white space, "" at the end."""
         while True:
             found = _BLANK.match(self._text, self._at)
             self._at = found.end() if found else self._at
@@ -71,21 +71,21 @@ class JsonStream:
             if not self._more():
                 return ""
 
-    def _expect(self, wanted: str) -> None:
+    def _expect(self, expected: str) -> None:
         found = self.peek()
         if not found:
             raise Cut
-        if found != wanted:
-            raise self.error(f"{wanted!r} is expected, not {found!r}")
+        if found != expected:
+            raise self.error(f"expected {expected!r}, found {found!r}")
         self._at += 1
 
     def error(self, what: str) -> FormatError:
         return FormatError(
-            f"{self.source.path}: no JSON at character {self.position:,}: {what}; write or download the file again"
+            f"{self.source.path}: invalid JSON at character {self.position:,}: {what}; write or download the file again"
         )
 
     def value(self) -> Any:
-        """The next value, whole."""
+        """Read the next value completely."""
         first = self.peek()
         if not first:
             raise Cut
@@ -93,23 +93,23 @@ class JsonStream:
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._at)
-                # A number may go on in the next piece.
+                # A number can continue in the next chunk.
                 if end < len(self._text) or self._over or first in '"{[':
                     if first not in '"{[' and end < len(self._text) and self._text[end] not in _PRIMITIVE_END:
                         raise self.error(f"{self._text[self._at : end + 1]!r}")
                     self._at = end
                     return value
             except RecursionError:
-                raise self.error("it is nested too deeply") from None
+                raise self.error("nested too deeply") from None
             except ValueError as error:
-                # A text that only ends too soon is wrong at its very end, or in a string without one.
+                # A truncated text fails at its very end, or inside an unterminated string.
                 cut = "Unterminated" in str(error) or getattr(error, "pos", 0) > len(self._text) - _NEAR
                 if self._over or not cut:
                     self._fail(error)
-            # Twice as much each time, so that a large part is not scanned too often.
+            # Double the size each time, so that a large part is not scanned too often.
             size = max(2 * size, len(self._text) - self._at, 1)
             if size > LARGEST_PART:
-                raise self.error("one part of it has no end")
+                raise self.error("a value has no end")
             while len(self._text) - self._at < 2 * size and self._more():
                 pass
 
@@ -121,7 +121,7 @@ class JsonStream:
         raise self.error(str(getattr(error, "msg", error))) from None
 
     def items(self) -> Iterator[None]:
-        """Enters an array: at each step an item comes next, which the caller has to read."""
+        """Enter an array; at each step, the caller has to read the next item."""
         self._expect("[")
         if self.peek() == "]":
             self._at += 1
@@ -133,19 +133,19 @@ class JsonStream:
                 self._at += 1
                 return
             self._expect(",")
-            if self.peek() == "]":  # many writers leave a comma behind the last item
+            if self.peek() == "]":  # many writers leave a comma after the last item
                 self._at += 1
                 return
 
     def members(self) -> Iterator[str]:
-        """Enters an object: at each step the value of the key comes next, which the caller has to read."""
+        """Enter an object and yield its keys; at each step, the caller has to read the value."""
         self._expect("{")
         if self.peek() == "}":
             self._at += 1
             return
         while True:
             if self.peek() not in ('"', ""):
-                raise self.error(f"a key is expected, not {self.peek()!r}")
+                raise self.error(f"expected a key, found {self.peek()!r}")
             key = str(self.value())
             self._expect(":")
             yield key
@@ -156,13 +156,13 @@ class JsonStream:
             self._expect(",")
 
     def array(self) -> Iterator[Any]:
-        """The items of an array, one by one; nothing of what is no array."""
+        """Yield the items of an array; skip a value that is not an array."""
         if self.peek() != "[":
             self.value()
             return
         for _ in self.items():
             yield self.value()
-            # Most of the items that follow are whole in the text that is there.
+            # Most of the following items are completely in memory already.
             while following := _NEXT.match(self._text, self._at):
                 try:
                     value, self._at = self._decoder.raw_decode(self._text, following.end())
@@ -171,6 +171,6 @@ class JsonStream:
                 yield value
 
     def documents(self) -> Iterator[str]:
-        """Stands before each of the texts that follow each other, as JSON lines do; gives its first character."""
+        """Move to each of several consecutive documents, such as JSON lines, and yield its first character."""
         while first := self.peek():
             yield first

@@ -1,6 +1,6 @@
-"""Reads foreign files, whatever their formats, into one execution graph.
+"""Read foreign files of any formats into one execution graph.
 
-Invariant: a file is damaged, and one `FormatError` says how, or it is read; what is odd in it is a problem with a count.
+Invariant: a file is either read, with a counted problem for each kind of oddity, or refused with one `FormatError`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clew.graph.formats.source import FormatError, Source
 from clew.graph.formats.spans.collector import PSEUDO, Collector
 from clew.graph.formats.spans.to_graph import make_graph
 from clew.graph.model.graph import ExecutionGraph
-from clew.graph.runtime.progress import Progress, nobody
+from clew.graph.runtime.progress import Progress, no_progress
 from clew.records.errors import Problem, RunError
 from clew.records.format.event import Kind
 from clew.records.run.directory import IMPORT_FILE, RunInfo
@@ -27,7 +27,7 @@ IMPORT_FORMAT = 1
 
 @dataclass(frozen=True)
 class Origin:
-    """A file that a run was made of; size in bytes, time of its last change in nanoseconds."""
+    """A file that a run was imported from, with its size in bytes and its modification time in nanoseconds."""
 
     path: str
     size: int
@@ -37,7 +37,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of foreign files."""
+    """The result of reading foreign files."""
 
     graph: ExecutionGraph
     problems: list[Problem]
@@ -47,10 +47,13 @@ class Imported:
 
 
 def read_files(
-    info: RunInfo, files: Sequence[Path], format_: str = AUTO, pattern: str = "", progress: Progress = nobody
+    info: RunInfo, files: Sequence[Path], format_: str = AUTO, pattern: str = "", progress: Progress = no_progress
 ) -> Imported:
-    """Read the files into one graph. `format_` is the name of a format or `AUTO`; a `pattern` says how the events of a log with
-    vector clocks are written. Raises `FormatError`."""
+    """Read the files into one graph.
+
+    `format_` is the name of a format or `AUTO`. `pattern` describes the events of a log with vector clocks. Raises
+    `FormatError`.
+    """
     collector = Collector()
     origins = []
     for path in files:
@@ -65,7 +68,9 @@ def read_files(
             origins.append(Origin(str(path.resolve()), status.st_size, status.st_mtime_ns, chosen))
     if not len(collector.spans) and not len(collector.points):
         names = ", ".join(str(path) for path in files)
-        raise FormatError(f"{names}: no span and no log in it; was the trace still empty when it was written?")
+        raise FormatError(
+            f"{names}: the trace contains no spans and no logs; was it written before anything was traced?"
+        )
     kinds = collector.points.columns["kind"]
     spans = sum(not flags & PSEUDO for flags in collector.spans.columns["flags"]) + kinds.count(Kind.ENTER)
     logs = kinds.count(Kind.LOG)
@@ -74,27 +79,29 @@ def read_files(
 
 
 def origins_text(origins: Sequence[Origin], pattern: str) -> str:
-    """What `import.json` says."""
+    """Return the content of `import.json`."""
     files = [vars(origin) for origin in origins]
     return json.dumps({"format": IMPORT_FORMAT, "pattern": pattern, "files": files}, indent=1) + "\n"
 
 
 def sources(folder: Path) -> list[Path]:
-    """The files that an imported run was made of, as far as that can be told."""
+    """Return the files that a run was imported from, or nothing if `import.json` cannot be read."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        said = json.loads((folder / IMPORT_FILE).read_text(encoding="utf-8"))
-        return [Path(origin["path"]) for origin in said["files"]]
+        data = json.loads((folder / IMPORT_FILE).read_text(encoding="utf-8"))
+        return [Path(origin["path"]) for origin in data["files"]]
     return []
 
 
-def read_again(folder: Path, info: RunInfo, progress: Progress = nobody) -> tuple[ExecutionGraph, list[Problem]]:
-    """The graph of an imported run, from the files that it was made of. Raises `RunError` where those are no more what they
-    were, and `FormatError`."""
+def read_again(folder: Path, info: RunInfo, progress: Progress = no_progress) -> tuple[ExecutionGraph, list[Problem]]:
+    """Read the graph of an imported run from its files again.
+
+    Raises `RunError` if a file is gone or has changed, and `FormatError`.
+    """
     file = folder / IMPORT_FILE
     try:
-        said = json.loads(file.read_text(encoding="utf-8"))
-        origins = [Origin(**origin) for origin in said["files"]]
-        pattern = str(said["pattern"])
+        data = json.loads(file.read_text(encoding="utf-8"))
+        origins = [Origin(**origin) for origin in data["files"]]
+        pattern = str(data["pattern"])
         format_ = {origin.format for origin in origins}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise RunError(f"{file}: damaged; import the trace again with `clew import`") from None

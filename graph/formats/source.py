@@ -1,6 +1,6 @@
-"""Opens a foreign file, compressed or not, and says clearly what is wrong with one that cannot be read.
+"""Open a foreign file, compressed or not, with clear errors if it cannot be read.
 
-Invariant: whatever bytes a file has, reading it ends with data, or with one `FormatError` that names file, place and remedy.
+Invariant: reading any bytes ends with data, or with one `FormatError` that names the file, the position and a remedy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from clew.graph.runtime.progress import Progress, nobody
+from clew.graph.runtime.progress import Progress, no_progress
 from clew.records.errors import ClewError
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -26,13 +26,13 @@ CHUNK = 1 << 20
 
 
 class FormatError(ClewError):
-    """A foreign file that cannot be read, or not as what it was said to be."""
+    """A foreign file that cannot be read, or is not in the given format."""
 
 
 class Source:
-    """One file. `data` gives its bytes, decompressed; `start` the first of them without moving on."""
+    """One foreign file, decompressed."""
 
-    def __init__(self, path: Path, progress: Progress = nobody) -> None:
+    def __init__(self, path: Path, progress: Progress = no_progress) -> None:
         self.path = path
         self.progress = progress
         try:
@@ -69,7 +69,7 @@ class Source:
         return self._file
 
     def read(self, count: int = CHUNK) -> bytes:
-        """At most so many bytes, b"" at the end. Raises `FormatError`."""
+        """Read up to `count` bytes, b"" at the end. Raises `FormatError`."""
         if self._ahead:
             data, self._ahead = self._ahead[:count], self._ahead[count:]
             return data
@@ -77,13 +77,13 @@ class Source:
             data = self._stream.read(count)
         except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException, OSError) as error:
             at = self._file.tell()
-            what = f"damaged or cut off: its {self.compression or 'data'} cannot be read on after byte {at:,}"
+            what = f"damaged or cut off: its {self.compression or 'data'} cannot be read after byte {at:,}"
             raise FormatError(f"{self.path}: {what} ({error}); copy or write it again") from None
         self.progress(self.path.name, self._file.tell(), self.size)
         return data
 
     def start(self, count: int) -> bytes:
-        """The first bytes; they are read again by `read`."""
+        """Return the first bytes without consuming them."""
         while len(self._ahead) < count:
             more = b"" if not self._stream else self._read_ahead()
             if not more:
@@ -98,7 +98,7 @@ class Source:
         return more
 
     def data(self) -> bytes:
-        """Everything that is left."""
+        """Read the rest of the file."""
         whole = io.BytesIO()
         while chunk := self.read():
             whole.write(chunk)
@@ -106,13 +106,14 @@ class Source:
 
 
 def as_text(value: object) -> str:
-    """What a file has where a text is expected, as one."""
+    """Convert a value that should be a text to a text."""
     if isinstance(value, str):
         return value
     return str(value) if type(value) is int else "" if value is None else to_json(value)
 
 
 def to_json(value: object) -> str:
+    """Encode a value as compact JSON."""
     return _ENCODE(value)
 
 
@@ -120,11 +121,11 @@ def _number(value: object) -> object:
     return float(value) if isinstance(value, Decimal) else str(value)
 
 
-# Made once: `json.dumps` makes an encoder for every call that is not the plainest.
+# A shared encoder: `json.dumps` creates an encoder for every call with options.
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_number).encode
 
 
 def dicts(value: object) -> Iterator[dict[str, Any]]:
-    """The objects of what should be an array of them."""
+    """Yield the objects in a value that should be an array of objects."""
     if isinstance(value, list):
         yield from (item for item in value if isinstance(item, dict))

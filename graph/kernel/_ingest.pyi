@@ -1,7 +1,7 @@
 """Build a graph from records in C (`csrc/`).
 
-Arrays are as wide as the numpy columns of the same name; rows are 8 bytes wide where `wide` says so, else 4. What is written
-goes into the arrays given for it. Sizes and rows that do not fit raise ValueError.
+Arrays have the widths of the numpy columns with these names; row numbers have 8 bytes if `wide`, else 4. Results are written
+into the arrays given for them. Sizes and rows that do not fit raise ValueError.
 """
 
 from typing import Any
@@ -25,8 +25,10 @@ def fill(
     texts: Array,
     /,
 ) -> tuple[int, int]:
-    """An extent's columns into the beginnings of arrays; how many records and extensions it has.
-    Extensions are numbered from `base`; `text_start[0]` is read."""
+    """Write the columns of an extent to the beginnings of the arrays; return its numbers of records and extensions.
+
+    Extensions are numbered from `base`; `text_start[0]` is read.
+    """
 
 def steps(
     kind: Array,
@@ -40,14 +42,17 @@ def steps(
     strand: Array,
     /,
 ) -> tuple[bytes, int, bytes, int, bool]:
-    """A thread's records taken apart, from where `keys`, `since`, `stack` and `dropped` say (`graph.strands.Steps`): the keys
-    of new strands, the new `since` and `stack`, how many ends had no beginning, the new `dropped`."""
+    """Assign a thread's records to strands, from the state in `keys`, `since`, `stack` and `dropped`.
+
+    `graph/build/split_strands.py:Steps` describes the state. Return the keys of new strands, the new `since` and `stack`, the
+    number of ends without a beginning, and the new `dropped`.
+    """
 
 def nanoseconds(ticks: Array, begin: Array, base: Array, rate: Array, ns: Array, /) -> None:
     """Convert ticks to nanoseconds by the sorted segments of a `ClockMap`."""
 
 def tally(strand: Array, base: int, thread: int, count: Array, home: Array, /) -> None:
-    """Adds a thread's records to `count`, per strand, and notes in `home` that the thread ran it: -2 when another did, too."""
+    """Add a thread's records to `count` by strand, and write the thread to `home`, or -2 if several threads ran the strand."""
 
 def place(
     strand: Array,
@@ -68,7 +73,7 @@ def place(
     sequence: Array,
     /,
 ) -> None:
-    """A thread's columns to the rows that are `free` first in each strand; `wide` is of `sequence`."""
+    """Copy a thread's columns to the next `free` rows of each strand; `wide` is for `sequence`."""
 
 def nest(
     kind: Array,
@@ -83,8 +88,11 @@ def nest(
     pauses: Array,
     /,
 ) -> tuple[int, int, int]:
-    """How many calls, pauses (pairs of rows) and ends without a beginning there are. The arrays of calls need room for every
-    ENTER and RESUME, `pauses` for every SUSPEND. Memory goes with the greatest site."""
+    """Match the ENTER and end of each call; return the numbers of calls, of pauses, and of ends without a beginning.
+
+    A pause is a pair of rows. The arrays of calls need room for every ENTER and RESUME, and `pauses` for every SUSPEND.
+    Memory is proportional to the greatest site.
+    """
 
 def split(
     kinds: tuple[int, int, int, int],
@@ -123,9 +131,12 @@ def pair(
     edge_kind: Array,
     /,
 ) -> tuple[int, bytes]:
-    """How many edges there are, and by kind (64 bits each) the targets that have none. `process` is per strand; `family` (from
-    1, 0 for none) and `source` are by kind, `handed_over` and `edge` by family. `src`, `dst` and `edge_kind` need room for all
-    targets, of which none has a flag of `without`. Some `granted` events, or a sixteenth of all, are held at a time."""
+    """Match each target with its source; return the number of edges, and the numbers of unmatched targets by kind (64 bits).
+
+    `process` is by strand, `family` (from 1, 0 for none) and `source` by kind, `handed_over` and `edge` by family. `src`, `dst`
+    and `edge_kind` need room for all targets. Events with a flag of `without` are not targets. About `granted` events, or a
+    sixteenth of all, are in memory at a time.
+    """
 
 def durations(
     call: Array,
@@ -142,15 +153,15 @@ def durations(
     waiting: Array,
     /,
 ) -> None:
-    """Sum durations per call; `self_` and `waiting` begin as zeros."""
+    """Sum the durations of each call; `self_` and `waiting` must be zeros."""
 
 def idle(
     kind: Array, site: Array, sequence: Array, wide: bool, strand_start: Array, by_loop: Array, idle: Array, /
 ) -> None:
-    """Marks the events after which the strand did not work on; `wide` is of `sequence`, `by_loop` is by site."""
+    """Mark the events after which the strand did not run; `wide` is for `sequence`, and `by_loop` is by site."""
 
 def waits(ts: Array, kind: Array, strand: Array, passive: Array, src: Array, dst: Array, idle: Array, /) -> None:
-    """Marks the events after which an edge's target's strand waited; `passive` is by kind, 256 of them."""
+    """Mark the events after which a strand waited for an edge; `passive` has 256 entries, by kind."""
 
 def edges(
     src_of: Array,
@@ -179,10 +190,15 @@ def flows(
     shape: Array,
     /,
 ) -> tuple[bytes, bytes, bytes, bytes]:
-    """Frame and parent's place per place of all flows; then the frames of repeats and their places. `name` is by label; a frame
-    whose parent is -2 is left out. Fills `first` and `shape` by root."""
+    """Order flows; return the frame and the parent's place of each place, then the frames of repeats and their places.
+
+    `name` is by label. A frame whose parent is -2 is left out. `first` and `shape` are written by root.
+    """
 
 def retime(
     order: Array, first: Array, other: Array, time: Array, done: Array, gap: Array, rate: float, saved: Array, /
 ) -> None:
-    """Fills in by how much joins come sooner (`graph.ops.retiming`); `done` and `gap` are float64, NaN is not known."""
+    """Write to `saved` how much sooner joins happen (`graph/ops/timing/replay.py`); `done` and `gap` are float64.
+
+    NaN means unknown.
+    """

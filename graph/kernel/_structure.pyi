@@ -1,7 +1,7 @@
 """Implement the structure plane in C (`csrc/`).
 
-Numbers are 32 bits wide and unsigned unless said otherwise; results are bytes of such numbers. A *place* is
-an edge's row in `out`; a *position* is an event's place region by region. `csrc/plane.h` describes the arrays.
+Numbers are unsigned and have 32 bits unless another width is given; results are bytes of such numbers. A *place* is
+an edge's row in `out`; a *position* is an event's index in the order by region. `csrc/structure/plane.h` describes the arrays.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,11 @@ Buffer = npt.NDArray[Any] | bytes | bytearray | memoryview
 def build(
     events: int, regions: int, run_row: Buffer, run_region: Buffer, src: Buffer, dst: Buffer, excluded: Buffer | None, /
 ) -> dict[str, bytes]:
-    """Return the arrays of a plane. Runs are segments of rows of one region, by row; `excluded` has a byte per edge,
-    1 for edges that no tree may hang on. Raises ValueError for an invalid graph,
-    OverflowError for a graph that is too large."""
+    """Return the arrays of a plane.
+
+    Runs are segments of rows of one region, by row. `excluded` has a byte for each edge, 1 for an edge that must not be a tree
+    edge. Raises ValueError for an invalid graph, and OverflowError for a graph that is too large.
+    """
 
 def times_ascend(
     events: int,
@@ -33,14 +35,18 @@ def times_ascend(
     along an edge."""
 
 def dominators(nodes: int, source: Buffer, target: Buffer, entries: Buffer, /) -> tuple[bytes, bytes]:
-    """Of a graph of numbered nodes, entered at some: per node the one that every way from the entries passes last before it
-    (2**32 - 1 for none), and the nodes that are reached, in reverse postorder. Raises ValueError for a node that is none."""
+    """Return the immediate dominator of each node (2**32 - 1 for none), and the reached nodes in reverse postorder.
+
+    The nodes of the graph are numbered, and `entries` are its entry nodes. Raises ValueError for an invalid node.
+    """
 
 def checksum(data: Buffer, /) -> tuple[int, int]:
     """Return two sums that detect a change of the bytes."""
 
 @final
 class Plane:
+    """The loaded arrays of a plane, and the queries on them."""
+
     def __init__(self, arrays: Mapping[str, Buffer], /) -> None:
         """Load the arrays that `build` returns. Raises ValueError, naming the array, if an array is invalid."""
 
@@ -64,9 +70,12 @@ class Plane:
         max_network_hops: int,
         /,
     ) -> tuple[bytes, bytes, int]:
-        """What is reached, as ranges of positions, and how many edges were followed. Forward a range ends with a region, and
-        all regions in it but the first are in it whole; backward each is in one region and begins with it. `allowed` and
-        `crosses` have a byte by edge number, `allowed` None for the edges that were not `excluded`; limits are -1 for none."""
+        """Return the reached positions as ranges, and the number of followed edges.
+
+        A forward range ends at the end of a region, and contains all of its regions completely except the first. A backward
+        range is in one region and begins at its beginning. `allowed` and `crosses` have a byte for each edge number;
+        `allowed` is None for all edges that were not `excluded`. Limits are -1 for none.
+        """
 
     def resume(
         self,
@@ -79,9 +88,12 @@ class Plane:
         rounds: int,
         /,
     ) -> tuple[bytes, bytes, int]:
-        """Goes on with a slice that the caller keeps: `state` is two numbers per region (layout.STATE), which are changed;
-        `pending` what the last call left to be followed (layout.RANGE). After at most so many rounds (-1: when nothing is left)
-        gives the positions that are new in the slice (layout.MOVE), what is pending, and how many edges were followed."""
+        """Continue a slice whose state the caller keeps.
+
+        `state` has two numbers for each region (layout.STATE) and is updated. `pending` has the ranges that the last call did
+        not follow (layout.RANGE). The call ends after `rounds` rounds (-1: when nothing is pending). Return the positions that
+        are new in the slice (layout.MOVE), the pending ranges, and the number of followed edges.
+        """
 
     def rows(self, lows: Buffer, highs: Buffer, /) -> bytes:
         """Return the rows (64 bits) of ranges of positions, ascending."""
@@ -102,26 +114,35 @@ class Plane:
     def gather(
         self, rows: Buffer | None, edges: Buffer | None, nodes: Buffer | None, columns: Mapping[str, Buffer], /
     ) -> tuple[bytes, bytes, bytes]:
-        """What events tell of the nodes they are condensed to: the node of each, the nodes (layout.NODE) and the edges between
-        them (layout.EDGE). `rows` and the numbers of `edges` (64 bits, ascending) are a slice's, None for all of the graph;
-        `nodes` gives the node per row where it is known. `csrc/py_gather.h` names the columns. Raises ValueError, naming
-        the column, for what is not of this graph."""
+        """Condense events to nodes; return the node of each event, the nodes (layout.NODE) and their edges (layout.EDGE).
+
+        `rows` and `edges` (64 bits, ascending) are the events and edges of a slice, None for the whole graph. `nodes` gives the
+        node of each row if it is known. `python/structure/python/py_gather.c` lists the columns. Raises ValueError with the
+        column's name if a column does not fit this graph.
+        """
 
     def path(
         self, forward: bool, event: int, since: int, columns: Mapping[str, Buffer], /
     ) -> tuple[bytes, bytes, bytes]:
-        """The walk back along a critical path, the latest first: its pieces (layout.PIECE), their stretches of rows
-        (layout.STRETCH) and rivals (rows, 64 bits). It goes on to nothing before the time `since`. `csrc/py_path.h` names the
-        columns. Raises IndexError for an event, ValueError, naming the column, for what is not of this graph."""
+        """Walk back along a critical path; return its pieces (layout.PIECE), their row ranges (layout.STRETCH) and rivals.
+
+        The order is latest first; rivals are rows of 64 bits. The walk does not continue to events before the time `since`.
+        `python/structure/python/py_path.c` lists the columns. Raises IndexError for an invalid event, and ValueError with the
+        column's name if a column does not fit this graph.
+        """
 
     def level(self, labels: Buffer, ts: Buffer, /) -> Level:
-        """For forward slices that are condensed at once. Times must ascend in regions and along edges."""
+        """Return a level, which condenses forward slices directly. Times must not decrease in regions and along edges."""
 
 @final
 class Level:
+    """The labels and times of a plane, prepared to condense many forward slices."""
+
     def condense(self, row: int, /) -> tuple[bytes, bytes] | None:
-        """Vertices and arcs of the forward slice from a row along all edges but excluded ones; None when it has to be asked
-        of the plane, as edges lead back to the row."""
+        """Return the vertices and arcs of the forward slice from a row along all edges that are not excluded.
+
+        Return None if edges lead back to the row; then use the plane.
+        """
 
     def size(self) -> int:
         """Return the bytes in memory, including the buffers of one query."""

@@ -1,5 +1,4 @@
-"""Index the lines of a possibly large text, a file or an editor buffer: line offsets, and lines with errors or
-warnings.
+"""Index the lines of a large file or an editor buffer: their offsets, and the lines with errors or warnings.
 
 Invariant: only the line offsets of a file are kept in memory. A file is read once. If it grew, only the new data is
 read. If it was replaced or truncated, the whole file is read again. The file is never memory-mapped, because
@@ -19,10 +18,10 @@ import numpy.typing as npt
 from clew.graph.logs.timestamps import MAX_WIDTH
 
 I64 = npt.NDArray[np.int64]
-Told = Callable[[int, int], None]
-"""Receive the number of bytes read and the total. An exception that it raises ends the reading."""
+Report = Callable[[int, int], None]
+"""A function that receives the number of bytes read and the total. An exception that it raises ends the reading."""
 
-_AT_ONCE = 1 << 22
+_CHUNK = 1 << 22
 LONGEST = 1 << 26
 """The maximum length of a line in bytes. A file with a longer line is not a log, and reading stops there."""
 _HEAD = 256
@@ -36,7 +35,7 @@ _IN_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 
 
 class Lines:
-    """Hold the lines of a text in memory, or of a file in `LogFile`."""
+    """The lines of a text in memory, or of a file in `LogFile`."""
 
     def __init__(self, data: bytes = b"") -> None:
         self._data = data
@@ -116,7 +115,7 @@ def _is_word(data: bytes, at: int, length: int) -> bool:
 
 
 class LogFile(Lines):
-    """Hold a file as it was at the last `refresh`."""
+    """The lines of a file as of the last `refresh`."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__()
@@ -124,7 +123,7 @@ class LogFile(Lines):
         self._known: tuple[int, int, bytes] | None = None
         """Device, inode and first bytes of the file that was read."""
 
-    def refresh(self, told: Told = lambda _done, _of: None) -> None:
+    def refresh(self, report: Report = lambda _done, _of: None) -> None:
         """Read the new data of the file. Raise OSError if reading fails."""
         with self._lock, self.path.open("rb", buffering=0) as file:
             status = os.fstat(file.fileno())
@@ -138,14 +137,14 @@ class LogFile(Lines):
             self._known = (status.st_dev, status.st_ino, head)
             file.seek(self._whole)
             rest = b""
-            while data := file.read(_AT_ONCE):
+            while data := file.read(_CHUNK):
                 rest += data
-                # Splits at a line end, so that a word never spans two chunks.
+                # Split at a line end, so that a word never spans two chunks.
                 whole = rest.rfind(b"\n") + 1
                 if whole:
                     self._add(rest[:whole])
                     rest = rest[whole:]
-                    told(self._whole, status.st_size)
+                    report(self._whole, status.st_size)
                 elif len(rest) > LONGEST:
                     break
             self._add(rest)

@@ -25,7 +25,7 @@ from clew.records.format.event import FLAG_TRUNCATED
 
 AT_MOST = 8
 """The maximum number of events returned for one line; the rest is only counted."""
-_LOOKED_AT = 200
+_MOST_COMPARED = 200
 """The maximum number of events with one line's message that are compared with it: those nearest to its time."""
 COLOUR = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
 _ID = r"(?P<uid>[0-9a-f]{16})\.(?P<thread>\d{1,9})\.(?P<number>\d{1,18})\b"
@@ -44,7 +44,7 @@ _LEVEL = re.compile(
     r"|\[(?P<bracket>debug|info|warning|warn|error|critical|fatal)\s*\]"
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_TELLING = 3
+_SPECIFIC_WORDS = 3
 """The number of words from which a message at the right time counts as specific to its event, anywhere in the line.
 """
 _OPENS = re.compile(r"(?:^|[:\]|)>}=\"',;\-\t–—•»→]\s*|\d\s+)$")
@@ -60,7 +60,7 @@ _PLAIN = frozenset(
 
 
 class Written(NamedTuple):
-    """Describe an event that may have written a line."""
+    """An event that may have written a line."""
 
     event: int
     reasons: tuple[str, ...]
@@ -71,7 +71,7 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """Hold the events that may have written a line, likeliest first."""
+    """The events that may have written a line, likeliest first."""
 
     events: tuple[Written, ...] = ()
     count: int = 0
@@ -101,6 +101,8 @@ _Rank = tuple[int, int, int]
 
 
 class _Search:
+    """A search for the events of one line."""
+
     def __init__(self, graph: ExecutionGraph, line: str) -> None:
         self.graph = graph
         self.line = line
@@ -152,7 +154,7 @@ class _Search:
         elif own:
             return [], 0
         else:
-            count, places = len(places), places[-_LOOKED_AT:]
+            count, places = len(places), places[-_MOST_COMPARED:]
         rest = _Rest(self.line, match if inside else None, own)
         fitting = []
         for place in places.tolist():
@@ -187,14 +189,14 @@ class _Search:
                     exactly if len(exactly) else self.messages.near(places, first - moment.margin, last + moment.margin)
                 )
                 count += len(near)
-                if len(near) > _LOOKED_AT:
+                if len(near) > _MOST_COMPARED:
                     low = int(np.searchsorted(self.messages.ts[near], first))
-                    near = near[max(0, low - _LOOKED_AT // 2) : low + _LOOKED_AT]
+                    near = near[max(0, low - _MOST_COMPARED // 2) : low + _MOST_COMPARED]
                 for place in near.tolist():
                     away = moment.away(int(self.messages.ts[place]) + started)
                     chosen[place] = min(away, chosen.get(place, away))
             if chosen:
-                ordered = sorted(chosen, key=lambda place: (chosen[place], place))[:_LOOKED_AT]
+                ordered = sorted(chosen, key=lambda place: (chosen[place], place))[:_MOST_COMPARED]
                 return np.array(ordered, np.int32), count
         return places[:0], 0
 
@@ -215,8 +217,8 @@ class _Search:
         if logger and rest.has(logger):
             reasons.append("the same logger")
         words = len(_WORD.findall(self.line[match.begin : match.end])) if rest.inside else 1
-        telling = timed and words >= _TELLING and rest.apart
-        if not (telling or rest.opens(self._known(place))) or not (rest.closes() or self._is_cut(row)):
+        specific = timed and words >= _SPECIFIC_WORDS and rest.apart
+        if not (specific or rest.opens(self._known(place))) or not (rest.closes() or self._is_cut(row)):
             return None
         if not timed and "the same place" not in reasons and not rest.explained(self._known(place)):
             return None
@@ -239,7 +241,7 @@ class _Search:
 
 
 class _Rest:
-    """Hold the parts of a line other than a message and its time."""
+    """The parts of a line other than a message and its time."""
 
     def __init__(self, line: str, match: Match | None, own: list[Stamp]) -> None:
         self.inside = match is not None

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
-_KEPT = "log messages"
-_making = threading.Lock()
+_CACHE_KEY = "log messages"
+_build_lock = threading.Lock()
 """Prevents two simultaneous requests from building the same table twice."""
 _WIDE = (1 << 64) - 1
 _RADIX = 0x9E3779B97F4A7C15 | 1
@@ -38,6 +38,8 @@ _PLACE = 0xD6E8FEB86659FD93
 
 @dataclass(frozen=True, eq=False)
 class Messages:
+    """The index, as columns."""
+
     started: int
     """The run's start in wall-clock nanoseconds."""
     rows: I64
@@ -65,8 +67,8 @@ class Messages:
         value, slots = self.beginnings[match.template]
         for slot, parameter in enumerate(match.parameters[:slots]):
             value += _of_word(parameter.encode("utf-8", "surrogatepass")) * _of_place(slot)
-        wanted = np.uint64(value & _WIDE)
-        low, high = np.searchsorted(self.hashes, wanted, "left"), np.searchsorted(self.hashes, wanted, "right")
+        hash_ = np.uint64(value & _WIDE)
+        low, high = np.searchsorted(self.hashes, hash_, "left"), np.searchsorted(self.hashes, hash_, "right")
         return self.by_hash[low:high]
 
     def near(self, places: npt.NDArray[np.int32], first: int, last: int) -> npt.NDArray[np.int32]:
@@ -79,7 +81,7 @@ class Messages:
 
     @cached_property
     def span(self) -> tuple[int, int]:
-        """Return the wall-clock nanoseconds of the first and the last log."""
+        """The wall-clock nanoseconds of the first and the last log."""
         started = self.started
         if not len(self.rows):
             return started, started
@@ -92,15 +94,15 @@ def messages_of(graph: ExecutionGraph) -> Messages:
     The index is cached with the graph, and for a large graph also in its store. Building it costs about as much as
     reading all texts.
     """
-    found: Messages | None = graph.answers.get(_KEPT)
+    found: Messages | None = graph.answers.get(_CACHE_KEY)
     if found is None:
-        with _making:
-            found = graph.answers.get(_KEPT) or _kept_or_made(graph)
-        graph.answers[_KEPT] = found
+        with _build_lock:
+            found = graph.answers.get(_CACHE_KEY) or _load_or_build(graph)
+        graph.answers[_CACHE_KEY] = found
     return found
 
 
-def _kept_or_made(graph: ExecutionGraph) -> Messages:
+def _load_or_build(graph: ExecutionGraph) -> Messages:
     tables = graph.tables if isinstance(graph, StoredGraph) else None
     fields = load(tables) if tables else None
     if fields is not None:
@@ -116,17 +118,17 @@ def _messages(graph: ExecutionGraph) -> Messages:
         rows = np.flatnonzero(graph.kind == Kind.LOG)
         ts = np.ascontiguousarray(graph.ts[rows])
         ext, site = graph.ext[rows].astype(np.int64), graph.site[rows]
-    told = np.flatnonzero(ext >= 0)
-    told = told[np.argsort(ext[told], kind="stable")]
-    sorted_ext = ext[told]
+    with_level = np.flatnonzero(ext >= 0)
+    with_level = with_level[np.argsort(ext[with_level], kind="stable")]
+    sorted_ext = ext[with_level]
     level = np.zeros(len(rows), np.int32)
-    level[told] = graph.extensions.key[sorted_ext].astype(np.int32)
+    level[with_level] = graph.extensions.key[sorted_ext].astype(np.int32)
     hashes = np.zeros(len(rows), np.uint64)
     templates: dict[str, tuple[int, int]] = {}
     for first, part in graph.extensions.texts.parts():
         inside = slice(*np.searchsorted(sorted_ext, [first, first + len(part.template)]))
         if inside.start < inside.stop:
-            hashes[told[inside]] = _hashes(part, sorted_ext[inside] - first, templates)
+            hashes[with_level[inside]] = _hashes(part, sorted_ext[inside] - first, templates)
     by_time = np.argsort(ts, kind="stable").astype(np.int32)
     by_hash = by_time[np.argsort(hashes[by_time], kind="stable")]
     templates.pop("", None)
@@ -189,12 +191,12 @@ def _of_words(words: pa.Array) -> U64:
     return value
 
 
-def _bisect(ts: I64, places: npt.NDArray[np.int32], wanted: int) -> int:
+def _bisect(ts: I64, places: npt.NDArray[np.int32], bound: int) -> int:
     """Return how many of the places, sorted by time, lie before a time."""
     low, high = 0, len(places)
     while low < high:
         middle = (low + high) // 2
-        if ts[places[middle]] < wanted:
+        if ts[places[middle]] < bound:
             low = middle + 1
         else:
             high = middle

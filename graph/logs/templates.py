@@ -26,6 +26,8 @@ _BORDER = r"(?<![A-Za-z0-9_])"
 
 
 class Match(NamedTuple):
+    """An occurrence of a template in a line."""
+
     template: int
     begin: int
     end: int
@@ -34,9 +36,11 @@ class Match(NamedTuple):
 
 
 class TemplateIndex:
+    """An index of templates by their rarest words."""
+
     def __init__(self, templates: Sequence[str]) -> None:
         self.templates = templates
-        # Letters that an accent separates also count as separate words.
+        # Parts of a word that a non-ASCII letter separates are also separate words.
         words = pc.split_pattern_regex(
             pc.replace_substring_regex(pa.array(templates, pa.large_string()), r"([\x80-\x{10FFFF}]+)", r" \1 "),
             _NO_WORD,
@@ -48,7 +52,7 @@ class TemplateIndex:
         if "" in texts:
             counts[texts.index("")] = len(codes) + 1
         of = np.repeat(np.arange(len(templates)), np.asarray(pc.list_value_length(words)))
-        # Chooses for each template the word that occurs in the fewest templates.
+        # Choose for each template the word that occurs in the fewest templates.
         order = np.lexsort((counts[codes], of))
         first = np.flatnonzero(np.diff(of[order], prepend=-1))
         rarest = codes[order][first]

@@ -68,7 +68,7 @@ _ZONES = (
 
 
 class Moment(NamedTuple):
-    """Describe a possible meaning of a time: from `first` up to `last` in wall-clock nanoseconds.
+    """A possible meaning of a time: from `first` up to `last` in wall-clock nanoseconds.
 
     Fewer digits give a longer interval.
     """
@@ -95,7 +95,7 @@ class Moment(NamedTuple):
 
 
 class Stamp(NamedTuple):
-    """Describe a time in a line, at its characters `begin` up to `end`."""
+    """A time in a line, at its characters `begin` up to `end`."""
 
     begin: int
     end: int

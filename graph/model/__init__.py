@@ -1,1 +1,1 @@
-"""The execution graph in memory: events as columns, edges, regions, and the names behind the numbers."""
+"""The execution graph in memory: columns of events, edges, regions, and the tables of their names."""

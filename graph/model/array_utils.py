@@ -1,4 +1,4 @@
-"""Small array routines that several parts of the graph share."""
+"""Array routines that several modules of the graph share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ I64 = npt.NDArray[np.int64]
 
 
 def expand(start: I64, stop: I64) -> I64:
-    """Return all numbers of the ranges `start[i]` up to `stop[i]`, range by range; no range may be of negative length."""
+    """Return the concatenation of `range(start[i], stop[i])`. No range may have a negative length."""
     length = stop - start
     total = int(length.sum())
     if total == 0:
@@ -27,23 +27,25 @@ def lengths(bounds: I64) -> I64:
 
 
 def distinct(values: npt.NDArray[Any], limit: int) -> tuple[I64, I64]:
-    """The values that there are, ascending, and per value its place among them; all are from 0 up to `limit`."""
+    """Return the distinct values, ascending, and for each value its index among them. All are in `range(limit)`."""
     if limit > 8 * len(values):
         found, place = np.unique(values, return_inverse=True)
         return found.astype(np.int64), place.astype(np.int64)
-    # They are sorted by a table of all that there could be.
+    # A table of all possible values sorts them in linear time.
     present = np.zeros(limit, bool)
     present[values] = True
     return np.flatnonzero(present), (np.cumsum(present) - 1)[values]
 
 
 def components(nodes: int, a: I64, b: I64) -> I64:
-    """The connected components of an undirected graph with edges `a[i] – b[i]`: per node its component's number, counted
-    from 0 in the order of the components' smallest nodes."""
+    """Return, per node, its connected component in the undirected graph with the edges `a[i] – b[i]`.
+
+    Components are numbered from 0 in the order of their smallest nodes.
+    """
     label = np.arange(nodes, dtype=np.int64)
     while True:
         low = np.minimum(label[a], label[b])
-        # Each node takes the smallest label beside it, then the label of its label: components halve at least.
+        # Each node takes its smallest adjacent label, then the label of its label: this at least halves the components.
         hooked = label.copy()
         np.minimum.at(hooked, label[a], low)
         np.minimum.at(hooked, label[b], low)

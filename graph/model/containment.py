@@ -1,8 +1,8 @@
-"""What contains what in a run: machine, process, thread or task, component, function; each event is in one of each.
+"""The containers of a run: machine, process, thread or task, component, function. Each event is in one of each.
 
-Components are those of the spec's first own level where it has levels, else packages. What happens outside of the program's
-functions is in a component and a function named after its thread or task. Invariant: a path from the machine to the function
-names a leaf, each event has exactly one, and a leaf has an event.
+Components are the labels of the spec's first level, or packages if the spec has no levels. Events outside the program's
+functions are in a component and a function named after their thread or task. Invariant: a leaf is a path from machine to
+function. Each event has exactly one leaf, and each leaf has at least one event.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from clew.records.errors import ClewError
 I64 = npt.NDArray[np.int64]
 
 Path = tuple[str, ...]
-"""Labels from the machine down."""
+"""Labels from the machine to the function."""
 
 STRANDS = ("thread", "task")
-_PART = 1 << 22
-"""Events whose leaves are found at a time."""
+_CHUNK = 1 << 22
+"""The number of events whose leaves are computed at a time."""
 
 
 def container_levels(graph: ExecutionGraph, strands: str) -> tuple[str, ...]:
-    """From the outermost to the innermost. Raises `ClewError` unless `strands` is "thread" or "task"."""
+    """Return the names of the levels, outermost first. Raises `ClewError` unless `strands` is "thread" or "task"."""
     if strands not in STRANDS:
         raise ClewError(f'a process consists of its "thread"s or its "task"s, not of each {strands!r}')
     return "machine", "process", strands, _component(graph), "function"
@@ -38,7 +38,7 @@ def _component(graph: ExecutionGraph) -> str:
 
 
 def leaves_of(graph: ExecutionGraph, strands: str) -> tuple[list[Path], Labels]:
-    """The leaves, and events labelled by their numbers."""
+    """Return the leaves, and labels that give each event the number of its leaf."""
     container_levels(graph, strands)
     places = [_place(graph, strands, index) for index in range(len(graph.strands))]
     numbers = {place: number for number, place in enumerate(dict.fromkeys(places))}
@@ -51,19 +51,19 @@ def leaves_of(graph: ExecutionGraph, strands: str) -> tuple[list[Path], Labels]:
         return keys
 
     found = [np.zeros(0, np.int64)]
-    for first in range(0, len(graph), _PART):
-        found.append(np.unique(key(np.arange(first, min(first + _PART, len(graph)), dtype=np.int64))))
+    for first in range(0, len(graph), _CHUNK):
+        found.append(np.unique(key(np.arange(first, min(first + _CHUNK, len(graph)), dtype=np.int64))))
     present = np.unique(np.concatenate(found))
 
     def of(rows: I64) -> I64:
-        return _by_parts(rows, lambda part: np.searchsorted(present, key(part)))
+        return _in_chunks(rows, lambda chunk: np.searchsorted(present, key(chunk)))
 
     def running(rows: I64) -> I64:
-        def code(part: I64) -> I64:
-            inner = graph.inner[part].astype(np.int64)
+        def code(chunk: I64) -> I64:
+            inner = graph.inner[chunk].astype(np.int64)
             return np.where(inner >= 0, np.searchsorted(present, key(np.maximum(inner, 0))), -1)
 
-        return _by_parts(rows, code)
+        return _in_chunks(rows, code)
 
     by_place = list(numbers)
     paths = [
@@ -80,7 +80,7 @@ def _place(graph: ExecutionGraph, strands: str, index: int) -> Path:
 
 
 def _components_of_functions(graph: ExecutionGraph, functions: Labels) -> list[str]:
-    """By the functions' codes."""
+    """Return the component of each function, by the functions' codes."""
     assert functions.codes is not None
     by_site, by_strand = functions.codes
     assert by_site is not None
@@ -92,9 +92,9 @@ def _components_of_functions(graph: ExecutionGraph, functions: Labels) -> list[s
     return [found[code] for code in range(len(found))]
 
 
-def _by_parts(rows: I64, code: Callable[[I64], I64]) -> I64:
-    """In less memory than all at once."""
-    found = np.empty(len(rows), np.int64)
-    for first in range(0, len(rows), _PART):
-        found[first : first + _PART] = code(rows[first : first + _PART])
-    return found
+def _in_chunks(rows: I64, code: Callable[[I64], I64]) -> I64:
+    """Apply `code` to the rows chunk by chunk, which takes less memory than all at once."""
+    codes = np.empty(len(rows), np.int64)
+    for first in range(0, len(rows), _CHUNK):
+        codes[first : first + _CHUNK] = code(rows[first : first + _CHUNK])
+    return codes

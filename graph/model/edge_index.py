@@ -1,6 +1,6 @@
-"""The edges out of and into a region, by rows; what only the kernel of the structure plane asks is not here.
+"""Finds the edges out of and into a region, with their rows.
 
-Invariant: edges are in the order of their ends in the region, of one event in that of their numbers.
+Invariant: edges are sorted by their event in the region, and edges of one event by number.
 """
 
 from __future__ import annotations
@@ -14,39 +14,41 @@ from clew.graph.model.structure_plane import Structure
 
 I64 = npt.NDArray[np.int64]
 
-KEPT = 1000
-"""Number of regions whose edges are cached."""
+MAX_CACHED = 1000
+"""The maximum number of regions whose edges are cached."""
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeIndex:
+    """The edges of a graph by region, with caches."""
+
     structure: Structure
     first: I64
-    """Per region its first row, -1 where it has none."""
+    """The first row of each region, -1 for an empty region."""
     src: I64
     dst: I64
-    """Per edge its rows."""
-    kept: dict[tuple[int, bool], tuple[I64, I64]] = field(default_factory=dict, repr=False)
-    """The last answers: walks come to a region again and again, and a main loop has a million edges."""
+    """The source and target row of each edge."""
+    cached: dict[tuple[int, bool], tuple[I64, I64]] = field(default_factory=dict, repr=False)
+    """Results of `out` and `into`: traversals return to a region many times, and a main loop may have a million edges."""
     entering: dict[tuple[int, bool], tuple[list[int], list[int]]] = field(default_factory=dict, repr=False)
-    """The last answers of `ops.waits.entering`, by region and whether only causes were asked for."""
+    """Results of `clew.graph.ops.causes.state_waits.entering`, by region and whether only causes were requested."""
     opened: dict[int, int] = field(default_factory=dict, repr=False)
-    """The last answers of `regions.opens`, by region."""
+    """Results of `clew.graph.build.regions.opens`, by region."""
 
     def out(self, region: int) -> tuple[I64, I64]:
-        """The edges out of a region, and their sources."""
-        return self._of(region, self.src, forward=True)
+        """Return the edges out of a region, and their sources."""
+        return self._cached(region, self.src, forward=True)
 
     def into(self, region: int) -> tuple[I64, I64]:
-        """The edges into a region, and their targets."""
-        return self._of(region, self.dst, forward=False)
+        """Return the edges into a region, and their targets."""
+        return self._cached(region, self.dst, forward=False)
 
-    def _of(self, region: int, near: I64, *, forward: bool) -> tuple[I64, I64]:
-        found = self.kept.get((region, forward))
+    def _cached(self, region: int, near: I64, *, forward: bool) -> tuple[I64, I64]:
+        found = self.cached.get((region, forward))
         if found is None:
-            if len(self.kept) >= KEPT:
-                self.kept.clear()
-            found = self.kept[region, forward] = self._find(region, near, forward=forward)
+            if len(self.cached) >= MAX_CACHED:
+                self.cached.clear()
+            found = self.cached[region, forward] = self._find(region, near, forward=forward)
         return found
 
     def _find(self, region: int, near: I64, *, forward: bool) -> tuple[I64, I64]:

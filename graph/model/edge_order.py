@@ -1,6 +1,6 @@
-"""Edges in the order that a graph has them in, and what they are called.
+"""Sorts edges as an execution graph stores them.
 
-Invariant: they are sorted by their source's region, then by source, then by target; what is equal in all stays as it was given.
+Invariant: the sort is stable and by the source's region, then the source, then the target.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ LOCK = "lock"
 
 @dataclass(frozen=True)
 class Joined:
-    """Columns, one row per edge: rows of events, and an `EdgeKind`."""
+    """The columns of edges, one row each: source and target rows, and an `EdgeKind`."""
 
     src: I64
     dst: I64
     kind: npt.NDArray[np.uint8]
 
 
-def arranged(edges: Joined, region: U32, regions: int, ext: npt.NDArray[np.int32], channel: U32) -> tuple[Joined, U32]:
-    """The edges in order, and the channel of each. `region` and `ext` are by event, `channel` is by extension."""
+def sort_edges(
+    edges: Joined, region: U32, regions: int, ext: npt.NDArray[np.int32], channel: U32
+) -> tuple[Joined, U32]:
+    """Return the sorted edges and the channel of each. `region` and `ext` are by event, `channel` is by extension."""
     to = Joined(*map(np.empty_like, (edges.src, edges.dst, edges.kind)))
     name = np.empty(len(edges.src), np.uint32)
     kernels.edges(
@@ -43,8 +45,10 @@ def arranged(edges: Joined, region: U32, regions: int, ext: npt.NDArray[np.int32
 
 
 def excluding(kind: npt.NDArray[np.uint8], channel: U32, strings: Sequence[str]) -> npt.NDArray[np.bool_] | None:
-    """Does the edge only say that one strand had to wait until another gave up a lock? None when no edge does. `strings` are
-    the channels' names."""
+    """Return, per edge, whether it only shows that one strand waited until another released a lock; None if none does.
+
+    `strings` are the names of the channels.
+    """
     if LOCK not in strings:
         return None
     excludes: npt.NDArray[np.bool_] = (kind == EdgeKind.SYNC) & (channel == strings.index(LOCK))

@@ -1,6 +1,6 @@
-"""One event of a graph, with names for its numbers, and the ways on from it.
+"""One event of a graph, with names for its numbers and steps to related events.
 
-Invariant: it holds nothing but its graph and its row, so it is as cheap as both and never stale.
+Invariant: an `Event` holds only its graph and its row, so it is cheap and never stale.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEVEL_NAMES = {10: "DEBUG", 20: "INFO", 30: "WARNING", 40: "ERROR", 50: "CRITICA
 
 @dataclass(frozen=True)
 class Event:
-    """One row of a graph with names for its numbers; equal when graph and row are."""
+    """One row of a graph with names for its numbers. Two events are equal when their graph and row are."""
 
     graph: ExecutionGraph = field(repr=False)
     id: int
@@ -32,7 +32,7 @@ class Event:
 
     @property
     def kind(self) -> str:
-        """The kind's name in small letters: "enter", "log", "receive", …"""
+        """The kind's name in lower case: "enter", "log", "receive", …"""
         try:
             return Kind(self.graph.at("kind", self.id)).name.lower()
         except ValueError:
@@ -76,7 +76,7 @@ class Event:
 
     @property
     def level(self) -> str:
-        """A log's level by name ("ERROR"; "Level 25" for a number without one), "" for other events."""
+        """The name of a log's level ("ERROR"; "Level 25" for a number without a name), "" for other events."""
         if self.graph.at("kind", self.id) != Kind.LOG:
             return ""
         number = self.graph.key(self.id)
@@ -94,63 +94,63 @@ class Event:
     def thread(self) -> str:
         return self.graph.strand_of(self.id).thread_name
 
-    # Walking: operators need the model, so they are found when asked for.
+    # Navigation. Operators import the model, so they are imported on use.
 
     def cause(self) -> Event | None:
-        """The event that caused this one: the next step of the chain that answers why."""
-        return self._walked("cause")
+        """Return the event that caused this one: the next step of the chain that answers why."""
+        return self._step("cause")
 
     def effect(self) -> Event | None:
-        """The nearest event that this one caused, in another scope."""
-        return self._walked("effect")
+        """Return the nearest event that this one caused in another scope."""
+        return self._step("effect")
 
     def next(self) -> Event | None:
-        """What the same thread or task did next."""
-        return self._walked("next_in_strand")
+        """Return the next event of the same thread or task."""
+        return self._step("next_in_strand")
 
     def previous(self) -> Event | None:
-        """What the same thread or task did before."""
-        return self._walked("previous_in_strand")
+        """Return the previous event of the same thread or task."""
+        return self._step("previous_in_strand")
 
     def scope(self) -> Event | None:
-        """The event that opened the causal scope around this one."""
-        return self._walked("scope")
+        """Return the event that opened the causal scope around this one."""
+        return self._step("scope")
 
     def caller(self) -> Event | None:
-        """The ENTER of the call around this event."""
+        """Return the ENTER of the call around this event."""
         row = self.graph.enclosing_call(self.id)
         return None if row < 0 else Event(self.graph, row)
 
     def out(self) -> Event | None:
-        """The event that began what is around this one: the call, or the scope where that is nearer."""
+        """Return the event that began the call around this one, or the scope if that is nearer."""
         from clew.graph.ops.causes.navigation import out
 
         row = out(self.graph, self.id)
         return None if row < 0 else Event(self.graph, row)
 
     def inside(self) -> Event | None:
-        """The first event of the call or scope that this one began."""
+        """Return the first event of the call or scope that this one began."""
         from clew.graph.ops.causes.navigation import inside
 
         row = inside(self.graph, self.id)
         return None if row < 0 else Event(self.graph, row)
 
     def why(self) -> list[Event]:
-        """The chain of causes, this event first."""
+        """Return the chain of causes, this event first."""
         from clew.graph.ops.causes.why import why
 
         return [Event(self.graph, step.event) for step in why(self.graph, self.id)]
 
     def neighbours(self) -> list[Neighbour]:
-        """What is one edge away, causes first."""
+        """Return the events one edge away, causes first."""
         from clew.graph.ops.slicing.neighbours import neighbours
 
         return neighbours(self.graph, self.id)
 
-    def _walked(self, way: str) -> Event | None:
-        from clew.graph.ops.causes import why as walk
+    def _step(self, name: str) -> Event | None:
+        from clew.graph.ops.causes import why as steps
 
-        row = getattr(walk, way)(self.graph, self.id)
+        row = getattr(steps, name)(self.graph, self.id)
         return None if row < 0 else Event(self.graph, row)
 
     def __str__(self) -> str:

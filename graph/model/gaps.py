@@ -1,6 +1,6 @@
-"""Where events are missing: lost with their files, dropped for a quota, or recorded no more from a gap mark on.
+"""Gaps, i.e. places where events are missing: lost with files, dropped for a quota, or not recorded after a gap mark.
 
-Invariant: a gap lies within one strand, between two events that are there, or beyond its first or last.
+Invariant: a gap belongs to one strand. It is between two recorded events, before the first or after the last.
 """
 
 from __future__ import annotations
@@ -20,30 +20,34 @@ I64 = npt.NDArray[np.int64]
 
 
 def gaps(graph: ExecutionGraph) -> list[Gap]:
-    """All of a run, in the order of their strands and events."""
-    known: list[Gap] | None = graph.answers.get("gaps")
-    if known is None:
+    """Return all gaps of a run, sorted by strand and event."""
+    cached: list[Gap] | None = graph.answers.get("gaps")
+    if cached is None:
         found = [*graph.lost, *_marked(graph)]
-        known = graph.answers["gaps"] = sorted(found, key=lambda gap: (gap.strand, gap.after, gap.before))
-    return list(known)
+        cached = graph.answers["gaps"] = sorted(found, key=lambda gap: (gap.strand, gap.after, gap.before))
+    return list(cached)
 
 
 def around(graph: ExecutionGraph, gap: Gap) -> tuple[int, int]:
-    """The rows of its strand that it lies between: one before the strand's first, or the one behind its last, where nothing
-    in the strand tells where it begins or ends."""
+    """Return the two rows that the gap is between.
+
+    Where its begin is unknown, that is the row before the strand's first; where its end is, the row after the last.
+    """
     strand = graph.strands[gap.strand]
     if gap.after < 0 and gap.before < 0:
         return strand.start - 1, strand.stop
     after = gap.after if gap.after >= 0 else gap.before - 1
     if gap.before >= 0:
         return after, gap.before
-    # A mark without an end holds for the rest of the strand; records are lost up to the next one that is there.
+    # A mark without an end covers the rest of the strand; lost records end at the next recorded event.
     return after, strand.stop if _is_mark(graph, gap) else gap.after + 1
 
 
 def stretch(graph: ExecutionGraph, gap: Gap) -> tuple[int, int]:
-    """From when to when events are missing, in nanoseconds since the run's start: as far as the process goes where no event of
-    the strand tells."""
+    """Return the begin and end of the gap in nanoseconds since the run's start.
+
+    Where no event of the strand bounds the gap, the begin or end of the process does.
+    """
     strand = graph.strands[gap.strand]
     process = graph.processes[strand.process]
     after, before = around(graph, gap)
@@ -53,16 +57,20 @@ def stretch(graph: ExecutionGraph, gap: Gap) -> tuple[int, int]:
 
 
 def lost_calls_of(graph: ExecutionGraph, gap: Gap) -> str:
-    """The function whose calls alone are missing, `module:qualname`; "" where whatever the strand did is, or where calls are
-    there and something else of theirs is missing, which the mark's channel names."""
+    """Return the `module:qualname` of the function if only its calls are missing, else "".
+
+    A mark with a channel is not about calls: the channel names what is missing of them.
+    """
     if not _is_mark(graph, gap) or graph.channel(gap.after):
         return ""
     return graph.sites[graph.at("site", gap.after)].label
 
 
 def between(graph: ExecutionGraph, first: int, last: int) -> list[Gap]:
-    """The gaps that are passed on the way from one event of a strand to a later one; from the row before the strand's first,
-    the one at its beginning, too."""
+    """Return the gaps between one event of a strand and a later one.
+
+    If `first` is the row before the strand's first, a gap at the strand's beginning is included.
+    """
     strand = graph.at("strand", last)
     by_strand: dict[int, list[Gap]] | None = graph.answers.get("gaps by strand")
     if by_strand is None:
@@ -78,7 +86,7 @@ def between(graph: ExecutionGraph, first: int, last: int) -> list[Gap]:
 
 
 def gap_table(graph: ExecutionGraph) -> Table:
-    """All of a run with the names and times that belong to them; `function` where only its calls are missing."""
+    """Return all gaps of a run as a table with names and times; `function` is set where only its calls are missing."""
     found = gaps(graph)
     strands = [graph.strands[gap.strand] for gap in found]
     times = [stretch(graph, gap) for gap in found]
@@ -94,7 +102,7 @@ def gap_table(graph: ExecutionGraph) -> Table:
         "before": [gap.before for gap in found],
         "strand_id": [gap.strand for gap in found],
     }
-    # A last value that no row has gives a column its type, also where there is no row, or nothing is known.
+    # An extra last value, which no row uses, gives a column its type even if it has no rows or no known values.
     typed = {
         name: [*values, "" if name in ("process", "strand", "function", "why") else 0]
         for name, values in columns.items()
@@ -107,18 +115,18 @@ def _is_mark(graph: ExecutionGraph, gap: Gap) -> bool:
 
 
 def touching(graph: ExecutionGraph, holds: Callable[[I64], npt.NDArray[np.bool_]]) -> list[Gap]:
-    """The gaps beside an event that is held: there more may belong to what holds it."""
+    """Return the gaps next to an event for which `holds` is true, where more such events may be missing."""
     found = gaps(graph)
     if not found:
         return []
     sides = np.array([side for gap in found for side in (gap.after, gap.before)], np.int64)
-    beside = sides >= 0
-    beside[beside] = holds(sides[beside])
-    return [gap for number, gap in enumerate(found) if beside[2 * number : 2 * number + 2].any()]
+    is_held = sides >= 0
+    is_held[is_held] = holds(sides[is_held])
+    return [gap for number, gap in enumerate(found) if is_held[2 * number : 2 * number + 2].any()]
 
 
 def _marked(graph: ExecutionGraph) -> list[Gap]:
-    """What gap marks say: each up to the next that ends one, of the same function of the process and of the same channel."""
+    """Return the gaps that marks describe. A gap ends at the next closing mark of the same process, function and channel."""
     found: list[Gap] = []
     open_: dict[tuple[int, int, str], int] = {}
     rows = np.flatnonzero(graph.kind == Kind.GAP)
@@ -133,9 +141,9 @@ def _marked(graph: ExecutionGraph) -> list[Gap]:
             found.append(Gap(strand, before, row, lost, graph.text(row)))
         elif over and name in open_:
             at = open_.pop(name)
-            begun = found[at]
-            before = row if begun.strand == strand else _first_since(graph, begun, int(graph.ts[row]))
-            found[at] = Gap(begun.strand, begun.after, before, lost, begun.why)
+            opened = found[at]
+            before = row if opened.strand == strand else _first_since(graph, opened, int(graph.ts[row]))
+            found[at] = Gap(opened.strand, opened.after, before, lost, opened.why)
         elif not over:
             open_[name] = len(found)
             label = graph.sites[name[1]].label
@@ -144,15 +152,18 @@ def _marked(graph: ExecutionGraph) -> list[Gap]:
 
 
 def _first_since(graph: ExecutionGraph, gap: Gap, ns: int) -> int:
-    """The gap's strand's first event since a time, -1 for none: a mark by which it ends may be in another strand."""
+    """Return the first event of the gap's strand since a time, -1 for none: its closing mark may be in another strand."""
     strand = graph.strands[gap.strand]
     row = strand.start + int(np.searchsorted(graph.ts[strand.start : strand.stop], ns))
     return row if gap.after < row < strand.stop else -1
 
 
 def lost_of(missing: Sequence[Missing], ends: I64, row_of: I64, strand: I64, own: int) -> list[Gap]:
-    """The gaps of one thread. Of its records, `row_of` are the events' rows and `strand` their strands; `ends` are pairs of
-    bytes and records, growing; `own` is its own strand, to which a gap belongs when nothing else of the thread is there."""
+    """Return the gaps of one thread that lost records.
+
+    `row_of` and `strand` give the row and the strand of each of the thread's records. `ends` has ascending pairs of bytes and
+    records. `own` is the thread's own strand, which gets the gap when no record of the thread is left.
+    """
     found = []
     for offset, why in missing:
         place = int(np.searchsorted(ends[:, 0], offset, "right")) - 1
@@ -161,7 +172,7 @@ def lost_of(missing: Sequence[Missing], ends: I64, row_of: I64, strand: I64, own
         if after >= 0 and before >= 0 and strand[after] == strand[before]:
             found.append(Gap(int(strand[after]), int(row_of[after]), int(row_of[before]), None, why))
             continue
-        # Which of the two it was that went on is lost, too.
+        # It is unknown which of the two strands lost the records.
         if after >= 0:
             found.append(Gap(int(strand[after]), int(row_of[after]), -1, None, why))
         if before >= 0:

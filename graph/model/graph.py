@@ -1,7 +1,7 @@
-"""The execution graph of one run: events as columns, edges, regions, and the names behind the numbers.
+"""The execution graph of one run: columns of events, edges, regions, and the tables of their names.
 
-Invariants: an event's id is its row; rows are sorted by strand and, within one, in the order they happened; every event lies
-in exactly one region, and all fall-through inside a region is causal.
+Invariants: an event's id is its row. Rows are sorted by strand and, within a strand, in the order of execution. Every event
+belongs to exactly one region, and all fall-through inside a region is causal.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from clew.graph.model.machines import Crossing, Machine, crossing
 from clew.graph.model.ownership import OUTCOMES, owners
 from clew.graph.model.structure_plane import Structure
 from clew.graph.model.text_templates import PART, Templated, as_strings, holds, take_apart
-from clew.graph.runtime.mmap_arrays import Room
+from clew.graph.runtime.mmap_arrays import Allocator
 from clew.records.format.event import FLAG_FAILED, FLAG_OVER, EdgeKind, Kind
 from clew.records.plan.plan import Level
 from clew.records.run.directory import RunInfo
 
 I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.signedinteger]
-"""Event rows, -1 for none; 32 bits wide in a graph that fits, else 64."""
+"""Event rows, -1 for none; 32 bits wide where the graph's row numbers fit, else 64."""
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 
 
 class RegionKind(enum.IntEnum):
-    """What opened a region."""
+    """The kind of event that opened a region."""
 
-    ROOT = 0  # a strand's own life
+    ROOT = 0  # the whole life of a strand
     RECEIVE = 1
     SCOPE = 2
     REQUEST = 3
@@ -46,7 +46,7 @@ class RegionKind(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Site:
-    """A code location of the run, the same one in all processes. Site 0 stands for "no location"."""
+    """A code location, with one number in all processes of the run. Site 0 means "no location"."""
 
     module: str
     qualname: str
@@ -63,17 +63,17 @@ class Site:
 
     @property
     def is_adapter(self) -> bool:
-        """Is it none, or clew's own code that stands for the standard library, rather than the program's?"""
+        """Whether the site is not in the program: it has no kind, or is in an adapter of clew for the standard library."""
         return self.kind in ("", "adapter")
 
 
 UNNAMED_MACHINE = "unnamed machine"
-"""Of processes whose trace does not say where they ran, as spans without `host.name` do not. What clew records says it."""
+"""The machine of processes without a recorded host, such as spans without `host.name`. Traces by clew always have a host."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """One process of the run. `end` says how its recording ended; `died` when it was killed while recording."""
+    """One process of the run. `end` is how its recording ended; `died` is true if it was killed while recording."""
 
     index: int
     pid: int
@@ -95,7 +95,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Strand:
-    """One sequential flow: a thread, or a task that threads run in steps. Its events are rows `start` up to `stop`."""
+    """One sequential flow: a thread, or a task that threads run in steps. Its events are the rows `range(start, stop)`."""
 
     index: int
     process: int
@@ -110,7 +110,7 @@ class Strand:
 
 @dataclass(frozen=True)
 class Regions:
-    """Columns, one row per region, sorted by strand and start. `first` and `last` are -1 in a region without events."""
+    """The columns of regions, one row each, sorted by strand and start. `first` and `last` are -1 for an empty region."""
 
     strand: U32
     kind: U8
@@ -125,7 +125,7 @@ class Regions:
 
 @dataclass(frozen=True)
 class Extensions:
-    """Columns of the records that carry a key, a channel (index into the graph's strings) or a text."""
+    """The columns of records that carry a key, a channel (an index into the graph's strings) or a text."""
 
     key: npt.NDArray[np.uint64]
     channel: U32
@@ -137,20 +137,22 @@ class Extensions:
 
 
 class TextColumn(Protocol):
+    """A column of texts that can be searched."""
+
     def __getitem__(self, row: int, /) -> str: ...
 
-    def find(self, test: str, wanted: str, /) -> npt.NDArray[np.bool_]:
-        """Per text: does it pass one of the `TESTS` of `clew.graph.model.text_templates`?"""
+    def find(self, test: str, pattern: str, /) -> npt.NDArray[np.bool_]:
+        """Return, per text, whether it passes `test`, one of the `TESTS` of `clew.graph.model.text_templates`."""
         ...
 
     def parts(self) -> Iterator[tuple[int, Templated]]:
-        """All texts, some at a time: the first one's row, and they."""
+        """Yield all texts in chunks: the row of the chunk's first text, and the chunk."""
         ...
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Text i is bytes `start[i]` up to `start[i + 1]` of `data`."""
+    """A text column in memory: text i is `data[start[i]:start[i + 1]]`, in UTF-8."""
 
     start: I64
     data: U8
@@ -158,8 +160,8 @@ class Texts:
     def __getitem__(self, row: int, /) -> str:
         return self.data[self.start[row] : self.start[row + 1]].tobytes().decode("utf-8", "replace")
 
-    def find(self, test: str, wanted: str, /) -> npt.NDArray[np.bool_]:
-        return holds(as_strings(self.start, self.data), test, wanted)
+    def find(self, test: str, pattern: str, /) -> npt.NDArray[np.bool_]:
+        return holds(as_strings(self.start, self.data), test, pattern)
 
     def parts(self) -> Iterator[tuple[int, Templated]]:
         for first in range(0, len(self.start) - 1, PART):
@@ -168,15 +170,15 @@ class Texts:
 
 @dataclass(frozen=True)
 class Gap:
-    """Where events of a strand are missing."""
+    """A place in a strand where events are missing."""
 
     strand: int
     after: int
-    """The last event before it, -1 when the strand's beginning is missing or nothing tells."""
+    """The last event before the gap, -1 when the strand's beginning is missing or the event is unknown."""
     before: int
-    """The first event after it, -1 when it is open, or nothing tells."""
+    """The first event after the gap, -1 when the gap has no end or the event is unknown."""
     lost: int | None
-    """How many events or calls, None when that is not known."""
+    """The number of missing events or calls, None when unknown."""
     why: str
 
     def __str__(self) -> str:
@@ -191,20 +193,20 @@ class Gap:
 
 @dataclass(frozen=True)
 class Calls:
-    """Columns, one row per call, sorted by the event that opened it (its ENTER, or a RESUME whose ENTER is not there)."""
+    """The columns of calls, one row each, sorted by the opening event (an ENTER, or a RESUME whose ENTER is missing)."""
 
     enter: I64
     exit: I64
-    """Row of the EXIT or UNWIND, -1 when the call never ended."""
+    """The row of the EXIT or UNWIND, -1 when the call never ended."""
     caller: I64
-    """Row of the caller's `enter`, -1 for none."""
+    """The row of the caller's `enter`, -1 for none."""
     total_ns: I64
     self_ns: I64
-    """Time in the call's own code: without recorded calls, suspensions and recorded waits."""
+    """The time in the call's own code, without recorded calls, suspensions and recorded waits."""
     waiting_ns: I64
 
     def find(self, enter: int) -> int:
-        """The row of the call that event `enter` opened. Raises KeyError."""
+        """Return the row of the call that event `enter` opened. Raises KeyError."""
         at = int(np.searchsorted(self.enter, enter))
         if at == len(self.enter) or self.enter[at] != enter:
             raise KeyError(enter)
@@ -213,23 +215,23 @@ class Calls:
 
 @dataclass(frozen=True)
 class ExecutionGraph:
-    """Columns of events, then edges sorted by (region of the source, source), then tables."""
+    """An execution graph: columns of events, columns of edges sorted by (region of the source, source), and tables."""
 
     info: RunInfo
     ts: I64
-    """Nanoseconds since the run's start."""
+    """Times in nanoseconds since the run's start."""
     kind: U8
     site: U32
     strand: U32
     region: U32
     ext: npt.NDArray[np.int32]
-    """Row in `extensions`, -1 for none."""
+    """Rows in `extensions`, -1 for none."""
     call: Rows
-    """Row of the ENTER of the call that the event belongs to: its own for a call's records, else the innermost open one."""
+    """The row of the ENTER of each event's call: for a call's records its own, else the innermost open call."""
     inner: Rows
-    """Row of the ENTER of the call that runs right after the event."""
+    """The row of the ENTER of the call that runs right after the event."""
     idle: npt.NDArray[np.bool_]
-    """Is the time up to the strand's next event waiting, or spent in another strand, rather than the inner call's work?"""
+    """Whether the strand waits, or another strand runs, until its next event; otherwise the inner call works."""
     edge_src: I64
     edge_dst: I64
     edge_kind: U8
@@ -243,20 +245,20 @@ class ExecutionGraph:
     processes: list[Process]
     machines: tuple[Machine, ...] = ()
     levels: tuple[Level, ...] = ()
-    """The spec's own aggregation levels."""
+    """The aggregation levels that the spec defines."""
     counted: dict[int, int] = field(default_factory=dict)
-    """Site to the number of its calls that were only counted."""
+    """The number of calls that were counted but not recorded, by site."""
     lost: tuple[Gap, ...] = ()
-    """Where records were lost; `graph.gaps` knows all that is missing."""
+    """The gaps of lost records; `clew.graph.model.gaps.gaps` returns every gap."""
     made_structure: Structure | None = field(default=None, repr=False)
-    """Where it is there already."""
+    """The structure, if it was already built or loaded."""
 
     def __len__(self) -> int:
         return len(self.ts)
 
     @cached_property
     def structure(self) -> Structure:
-        """Regions and edges in the form that slices are made in; nothing hangs there on an edge that excludes."""
+        """Regions and edges in the form that slices use. Its forest of regions has no excluding edge."""
         return self.made_structure or Structure.of(
             region=self.region,
             regions=len(self.regions),
@@ -272,33 +274,35 @@ class ExecutionGraph:
 
     @cached_property
     def answers(self) -> dict[str, Any]:
-        """What operators keep of the graph for the next question, under names of their own."""
+        """Results that operators cache with the graph, each under the operator's own name."""
         return {}
 
     def passing(self) -> AbstractContextManager[Callable[[], None]]:
-        """For a question that looks at all of the graph once: of a large stored one what is read meanwhile is not kept, and let
-        go earlier where the question says so."""
+        """Return a context for a question that reads the whole graph once.
+
+        A large stored graph caches no column that is read in the context. Calling the context's value releases them earlier.
+        """
         return nullcontext(lambda: None)
 
     @property
-    def room(self) -> Room:
-        """Makes the arrays of columns, and of whatever is as large."""
+    def allocate(self) -> Allocator:
+        """The allocator for columns and for arrays of a similar size."""
         return np.empty
 
     def spare(self) -> None:
-        """Of a large stored graph, columns that are read from now on take memory only as far as they are looked at."""
+        """Put columns that a large stored graph reads from now on into memory-mapped temp files."""
 
-    def let_go(self) -> None:
-        """Columns that take memory only as far as they were looked at take none."""
+    def release_memory(self) -> None:
+        """Release the memory of columns in memory-mapped temp files."""
 
     @cached_property
     def strand_process(self) -> U32:
-        """Process of every strand."""
+        """The process of every strand."""
         return np.array([strand.process for strand in self.strands], np.uint32)
 
     @cached_property
     def edge_crosses(self) -> npt.NDArray[np.bool_]:
-        """Does the edge lead from one process to another? Those are the network hops."""
+        """Whether each edge leads from one process to another; such edges are network hops."""
         process = self.strand_process
         crosses: npt.NDArray[np.bool_] = (
             process[self.strand[self.edge_src]] != process[self.strand[self.edge_dst]]
@@ -309,9 +313,9 @@ class ExecutionGraph:
 
     @cached_property
     def edge_excludes(self) -> npt.NDArray[np.bool_] | None:
-        """Does the edge only say that one strand had to wait until another gave up a lock? None when no edge does.
+        """Whether each edge only shows that one strand waited until another released a lock. None when there is no such edge.
 
-        Waiting has such an edge as its reason, but what was done then has not: who had the lock before is chance.
+        Such an edge explains the wait, but not the events after it: which strand had the lock before is chance.
         """
         return excluding(self.edge_kind, self.edge_channel, self.strings)
 
@@ -326,54 +330,59 @@ class ExecutionGraph:
 
     @cached_property
     def site_is_named(self) -> npt.NDArray[np.bool_]:
-        """Per site: is it a place of the program, which names what happens there outside of calls?"""
+        """Whether each site is in the program, so that it names events there outside calls."""
         named: npt.NDArray[np.bool_] = ~self.site_is_adapter
         named[0] = False
         return named
 
     @cached_property
     def owner(self) -> Rows:
-        """Per event the call that names it, -1 for what a strand does outside of calls; see `graph.owners`."""
+        """The call that names each event, -1 for events of a strand outside calls; see `clew.graph.model.ownership.owners`."""
         is_outcome = np.zeros(len(self), bool)
         has = np.flatnonzero(self.ext >= 0)
         is_outcome[has] = np.isin(self.extensions.channel[self.ext[has]], self.outcome_channels)
-        return owners(self.kind, self.region, self.strand, self.call, self.inner, is_outcome=is_outcome, room=self.room)
+        return owners(
+            self.kind, self.region, self.strand, self.call, self.inner, is_outcome=is_outcome, allocate=self.allocate
+        )
 
     @cached_property
     def outcome_channels(self) -> list[int]:
         return [self.channel_ids[name] for name in OUTCOMES if name in self.channel_ids]
 
     def ids(self, rows: I64) -> I64:
-        """The run's numbers of events: the rows, unless the graph is a part of a run, whose `answers` say how to number."""
+        """Return the run's numbers of events.
+
+        They are the rows, unless the graph is a part of a run: then `answers["numbering"]` converts rows to numbers.
+        """
         numbering: Callable[[I64], I64] | None = self.answers.get("numbering")
         return rows if numbering is None else numbering(rows)
 
     def at(self, column: str, event: int) -> int:
-        """One value of a column of events; of a stored graph without reading the whole column."""
+        """Return one value of an event column. A stored graph does not read the whole column for it."""
         return int(getattr(self, column)[event])
 
     def event(self, event: int) -> Event:
         return Event(self, int(event))
 
     def wall_ns(self, event: int) -> int:
-        """Nanoseconds since 1970."""
+        """Return the event's time in nanoseconds since 1970."""
         return self.at("ts", event) + self.info.started
 
     def text(self, event: int) -> str:
-        """A log's message, a mark's value, a payload, why events are missing; else "". What failed says so."""
+        """Return a log's message, a mark's value, a payload or a gap's reason, else "". If that failed, return `failure`."""
         row = self.at("ext", event)
         return self.failure(event) or self.extensions.text(row) if row >= 0 else ""
 
     def failure(self, event: int) -> str:
-        """`key failed: AttributeError` when the expression of an event's key or value raised; else ""."""
+        """Return e.g. `key failed: AttributeError` when the expression of an event's key or value raised, else ""."""
         row, kind = self.at("ext", event), self.at("kind", event)
-        # A log line whose arguments do not fit has its text all the same.
+        # A log line whose arguments do not fit its format still has its text.
         if row < 0 or kind == Kind.LOG or not int(self.extensions.flags[row]) & FLAG_FAILED:
             return ""
         return f"{'key' if kind in _KEYED else 'value'} failed: {self.extensions.text(row)}"
 
     def is_over(self, event: int) -> bool:
-        """Does a GAP end here?"""
+        """Return whether a GAP ends at the event."""
         row = self.at("ext", event)
         return row >= 0 and bool(int(self.extensions.flags[row]) & FLAG_OVER)
 
@@ -382,11 +391,11 @@ class ExecutionGraph:
         return int(self.extensions.key[row]) if row >= 0 else 0
 
     def key_text(self, event: int) -> str:
-        """What the key of an edge's event stands for, as the recording has it; "" when only its hash was kept."""
+        """Return the recorded text of the key of an edge's event, "" when only the key's hash was recorded."""
         return self.text(event) if self.at("kind", event) in _KEYED else ""
 
     def channel(self, event: int) -> str:
-        """The mechanism of an edge's event; the logger of a log; the name of a request, mark or payload."""
+        """Return the mechanism of an edge's event, the logger of a log, or the name of a request, mark or payload."""
         row = self.at("ext", event)
         return self.strings[int(self.extensions.channel[row])] if row >= 0 else ""
 
@@ -398,57 +407,57 @@ class ExecutionGraph:
 
     @cached_property
     def strand_machine(self) -> U32:
-        """Machine of every strand."""
+        """The machine of every strand."""
         return np.array([self.processes[strand.process].machine for strand in self.strands], np.uint32)
 
     def crossing(self, event: int, other: int) -> Crossing | None:
-        """How sure the time between two events is, None when one clock shows it."""
+        """Return the clock uncertainty between two events, None when one clock measured both or no bound is known."""
         here, there = self.process_of(event).machine, self.process_of(other).machine
         return crossing(self.machines, here, there) if self.machines else None
 
     def call_of(self, event: int) -> int:
-        """The ENTER of the call that the event belongs to, -1 for none."""
+        """Return the ENTER of the call that the event belongs to, -1 for none."""
         return self.at("call", event)
 
     def enclosing_call(self, event: int) -> int:
-        """The ENTER of the call around the event, which for a call's own records is the caller; -1 for none."""
+        """Return the ENTER of the call around the event, -1 for none. The call around an ENTER or RESUME is the caller."""
         if self.at("kind", event) in (Kind.ENTER, Kind.RESUME):
             first = event == self.strand_of(event).start
             return -1 if first else self.at("inner", event - 1)
         return self.at("inner", event)
 
     def exit_of(self, enter: int) -> int:
-        """The EXIT or UNWIND of a call, -1 when it never ended. Raises KeyError when `enter` opened no call."""
+        """Return the EXIT or UNWIND of a call, -1 when it never ended. Raises KeyError when `enter` does not open a call."""
         return int(self.calls.exit[self.calls.find(enter)])
 
     def owner_of(self, event: int) -> int:
-        """The call that names the event, -1 for none: one value of `owner`; of a stored graph without making the column."""
+        """Return the call that names the event, -1 for none: one value of `owner`, mostly without computing the column."""
         call = self.at("call", event)
         return call if call >= 0 else self.at("owner", event)
 
     def function_site(self, event: int) -> int:
-        """The site of the function that the event happened in; its own site when no recorded call is around it."""
+        """Return the site of the function around the event, or the event's own site outside recorded calls."""
         call = self.at("call", event)
         return self.at("site", call if call >= 0 else event)
 
     def function(self, event: int) -> str:
-        """`module:qualname` of the function that the event happened in, "" for none."""
+        """Return the `module:qualname` of the function around the event, "" for none."""
         return self.sites[self.function_site(event)].label
 
     def location(self, event: int) -> tuple[str, int] | None:
-        """File and line (from 1) of the event's own site, else of the function around it."""
+        """Return the file and line (from 1) of the event's own site, else of the function around it."""
         site = self.sites[self.at("site", event) or self.function_site(event)]
         return (site.file, site.line) if site.file else None
 
     def rows_of(self, kinds: Iterable[int]) -> I64:
-        """The events of some kinds, ascending."""
-        wanted = np.zeros(256, bool)
-        wanted[list(kinds)] = True
-        return np.flatnonzero(wanted[self.kind])
+        """Return the events of some kinds, ascending."""
+        chosen = np.zeros(256, bool)
+        chosen[list(kinds)] = True
+        return np.flatnonzero(chosen[self.kind])
 
     @cached_property
     def event_process(self) -> U32:
-        """Process of every event."""
+        """The process of every event."""
         return self.strand_process[self.strand]
 
 

@@ -1,6 +1,6 @@
-"""Labels of events at an aggregation level: code (function … component, or the spec's own) and runtime (task … machine).
+"""Labels of events at an aggregation level: of code (function … component, or the spec's levels) or runtime (task … machine).
 
-Invariant: labels of one program are the same in every recording of it, so that two runs can be compared by them.
+Invariant: a program has the same labels in every recording, so that two runs can be compared by label.
 """
 
 from __future__ import annotations
@@ -25,57 +25,60 @@ STATIC = ("function", "class", "module", "component")
 RUNTIME = ("task", "thread", "process", "machine")
 LEVELS = ("event", *STATIC, *RUNTIME)
 OTHER = "other"
-"""The label, at a level of the spec, of what none of its patterns matches."""
+"""The label, at a level of the spec, of functions that match none of its patterns."""
 
 LabelFunction = Callable[[Event], str]
 
 
 @dataclass(frozen=True)
 class Labels:
-    """A level applied to a graph."""
+    """An aggregation level applied to a graph. Each label has an integer code."""
 
     level: str
     of: Callable[[I64], I64]
-    """Codes of some events."""
+    """Returns the codes of events."""
     running: Callable[[I64], I64]
-    """Codes of what runs right after these events; -1 where no recorded call does."""
+    """Returns the codes of the calls that run right after the events; -1 for none."""
     name: Callable[[int], str]
-    """The label that a code stands for."""
+    """Returns the label of a code."""
     located: bool
-    """Does a label name a place in the source?"""
+    """Whether a label names a place in the source."""
     of_site: Callable[[int], str] | None = None
-    """The label of a code location, at levels that have one."""
+    """Returns the label of a site, at levels of code."""
     codes: tuple[I64 | None, I64] | None = None
-    """Codes by site, of what happens in calls and at places of the program, and by strand of everything else; without those by
-    site all events of a strand have the same. None where neither tells."""
+    """Codes by site, for events in calls and at sites of the program, and codes by strand for all other events.
+
+    Without codes by site, all events of a strand have the strand's code. None: neither site nor strand determines the code."""
 
     @property
     def of_strand(self) -> I64 | None:
-        """Code per strand, at levels where all its events have the same."""
+        """The code per strand, at levels where all events of a strand have one code; else None."""
         return self.codes[1] if self.codes is not None and self.codes[0] is None else None
 
 
 def level_names(graph: ExecutionGraph) -> list[str]:
-    """The levels that the graph can be aggregated at, the spec's own ones last."""
+    """Return the levels that the graph can be aggregated at, the spec's last."""
     return [*LEVELS, *(level.name for level in graph.levels if level.name not in LEVELS)]
 
 
 def labels_of(graph: ExecutionGraph, level: str | LabelFunction | Labels) -> Labels:
-    """Those of a level with a name are kept: to find them takes a look at all places and strands, a small slice much less.
+    """Return the labels of a level.
 
-    Raises `ClewError` for a level that there is not, naming the nearest."""
+    The labels of a named level are cached with the graph: they take a pass over all sites and strands, far more than a small
+    slice needs. Raises `ClewError` for an unknown level; the message suggests the nearest.
+    """
     if isinstance(level, Labels):
         return level
     if callable(level):
         return _by_function(graph, level)
-    kept: dict[object, Labels] = graph.answers.setdefault("labels", {})
-    known = kept.get(level) if isinstance(level, str) else None
-    if known is None:
-        known = kept[level] = _of_name(graph, level)
-    return known
+    cache: dict[object, Labels] = graph.answers.setdefault("labels", {})
+    labels = cache.get(level) if isinstance(level, str) else None
+    if labels is None:
+        labels = cache[level] = _by_name(graph, level)
+    return labels
 
 
-def _of_name(graph: ExecutionGraph, level: str) -> Labels:
+def _by_name(graph: ExecutionGraph, level: str) -> Labels:
     if level == "event":
         return Labels(level, lambda rows: rows, lambda rows: rows, lambda code: _describe(graph, code), True)
     if level in RUNTIME:
@@ -83,9 +86,9 @@ def _of_name(graph: ExecutionGraph, level: str) -> Labels:
     if level in STATIC:
         names = [_static(site, level) for site in graph.sites]
     else:
-        chosen = next((known for known in graph.levels if known.name == level), None)
+        chosen = next((candidate for candidate in graph.levels if candidate.name == level), None)
         if chosen is None:
-            raise ClewError(_no_such_level(graph, level))
+            raise ClewError(_unknown_level(graph, level))
         names = [
             next(
                 (label for label, target in chosen.labels if matches(target, site.module, site.qualname, site.file)),
@@ -96,11 +99,11 @@ def _of_name(graph: ExecutionGraph, level: str) -> Labels:
     return _static_labels(graph, level, names)
 
 
-def _no_such_level(graph: ExecutionGraph, level: object) -> str:
-    known = level_names(graph)
-    near = difflib.get_close_matches(str(level), known, 1)
+def _unknown_level(graph: ExecutionGraph, level: object) -> str:
+    names = level_names(graph)
+    near = difflib.get_close_matches(str(level), names, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"there is no level {level!r}; {hint}levels: {', '.join(known)}, or a function of an event"
+    return f"unknown level {level!r}; {hint}levels: {', '.join(names)}, or a function of an event"
 
 
 def _static(site: Site, level: str) -> str:
@@ -115,7 +118,7 @@ def _static(site: Site, level: str) -> str:
 def _static_labels(graph: ExecutionGraph, level: str, site_names: list[str]) -> Labels:
     names: dict[str, int] = {}
     site_code = np.array([names.setdefault(name, len(names)) for name in site_names], np.int64)
-    # What happened outside any function of the program is named after its strand.
+    # An event outside the program's functions is named after its strand.
     strand_code = np.array(
         [names.setdefault(strand_label(strand.kind, strand.name), len(names)) for strand in graph.strands], np.int64
     )
@@ -137,7 +140,7 @@ def _static_labels(graph: ExecutionGraph, level: str, site_names: list[str]) -> 
 
 
 def strand_label(kind: str, name: str) -> str:
-    """A strand's name without the number that tells it from others of its kind: "thread disk" for "disk_0"."""
+    """Return a strand's kind and its name without a trailing number: "thread disk" for "disk_0"."""
     return f"{kind} {re.sub(r'[-_ #]*[0-9]+$', '', name) or name}"
 
 
@@ -167,15 +170,15 @@ def _runtime(graph: ExecutionGraph, level: str) -> Labels:
 
 def _by_function(graph: ExecutionGraph, function: LabelFunction) -> Labels:
     names: dict[str, int] = {}
-    known: dict[int, int] = {}
+    codes: dict[int, int] = {}
 
     def code(row: int) -> int:
-        if row not in known:
+        if row not in codes:
             label = function(graph.event(row))
             if not isinstance(label, str):
-                raise ClewError(f"a label is a str; the function gave {label!r} for event {row}")
-            known[row] = names.setdefault(label, len(names))
-        return known[row]
+                raise ClewError(f"a label has to be a str; the function returned {label!r} for event {row}")
+            codes[row] = names.setdefault(label, len(names))
+        return codes[row]
 
     def of(rows: I64) -> I64:
         return np.array([code(row) for row in rows.tolist()], np.int64)
@@ -188,7 +191,7 @@ def _by_function(graph: ExecutionGraph, function: LabelFunction) -> Labels:
 
 
 def _describe(graph: ExecutionGraph, event: int) -> str:
-    """A label for one event: what it is, and where."""
+    """Return a label for one event: a log's message, else its kind, channel, key and function."""
     kind, function = int(graph.kind[event]), graph.function(event)
     if kind == Kind.LOG:
         return graph.text(event)

@@ -1,6 +1,6 @@
-"""The machines of a run, and how their clocks stand to each other, in numbers and in words.
+"""The machines of a run, and the offsets between their clocks as numbers and as text.
 
-Invariant: machine 0 has the clock that the others were put to, so that its own correction is nothing.
+Invariant: machine 0 has the reference clock, so its correction is zero.
 """
 
 from __future__ import annotations
@@ -14,41 +14,42 @@ _ROUNDING_NS = 2
 
 @dataclass(frozen=True)
 class Machine:
-    """One machine of the run, and what its clock was found to be off by against the first one's."""
+    """One machine of the run, and the correction of its clock to the first machine's."""
 
     index: int
     name: str
     boot_id: str
     offset_ns: int = 0
-    """What was added to its times in the middle of the run."""
+    """The correction that was added to its times in the middle of the run."""
     rate: float = 0.0
-    """What was added to each nanosecond besides."""
+    """The additional correction per nanosecond."""
     below_ns: float = 0.0
-    """The true offset is at least this much below the one given; infinite when no message bounds it."""
+    """How far the true offset can be below `offset_ns`; infinite when no message bounds it."""
     above_ns: float = 0.0
+    """How far the true offset can be above `offset_ns`; infinite when no message bounds it."""
     messages: int = 0
-    """How many the correction was found from."""
+    """The number of messages that the correction was computed from."""
 
     @property
     def clock(self) -> str:
-        """How its clock stands to the first one's, in words."""
+        """The offset of its clock from the first machine's, as text."""
         if not self.index:
-            return "the clock that the others are put to"
+            return "reference clock"
         bounds = f"can be off by {_bound(self.below_ns, 'below')}, {_bound(self.above_ns, 'above')}"
         if not self.messages:
-            return "no message shows that it was off: its own clock is believed"
+            return "not corrected: no message bounds its offset"
         drift = f" and {_sign(self.rate)}{abs(self.rate) * 1e6:.1f} µs a second" if self.rate else ""
         shift = f"{_sign(self.offset_ns)}{in_words(abs(self.offset_ns))}"
         return f"{shift}{drift} ({bounds}; {self.messages} messages)"
 
     @property
     def is_bounded(self) -> bool:
-        """Do messages say what its clock was off by? The first machine's needs none."""
+        """Whether messages bound the offset of its clock. It is false for the first machine, which needs no correction."""
         return bool(self.index and self.messages)
 
     @property
     def correction(self) -> str:
-        """What an event that came from it, or went there, is told with: by what its clock was moved, and how sure that is."""
+        """The correction of its clock and the uncertainty, as text. It is shown with messages from or to the machine."""
         by = (
             f"corrected by {_sign(self.offset_ns)}{in_words(abs(self.offset_ns))}"
             if self.offset_ns
@@ -56,27 +57,27 @@ class Machine:
         )
         below, above = in_words(self.below_ns), in_words(self.above_ns)
         if math.isinf(self.below_ns) or math.isinf(self.above_ns):
-            sure = f"can be off by {_bound(self.below_ns, 'below')}, {_bound(self.above_ns, 'above')}"
+            uncertainty = f"can be off by {_bound(self.below_ns, 'below')}, {_bound(self.above_ns, 'above')}"
         else:
-            sure = f"certain to ±{above}" if below == above else f"certain to −{below} and +{above}"
-        return f"clock of {self.name} {by}, {sure}"
+            uncertainty = f"certain to ±{above}" if below == above else f"certain to −{below} and +{above}"
+        return f"clock of {self.name} {by}, {uncertainty}"
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """The way between two machines, of which at least one has a clock that was put to another's."""
+    """The clock uncertainty between two machines, of which at least one has a clock that messages bound."""
 
     machines: tuple[Machine, ...]
-    """Those with such a clock."""
+    """The machines with such a clock."""
 
     @property
     def within_ns(self) -> float:
-        """By how much a time between the two can be wrong."""
+        """The largest possible error of a time between the two machines, in nanoseconds."""
         return sum(max(machine.below_ns, machine.above_ns) for machine in self.machines)
 
     def hides(self, ns: float) -> bool:
-        """Can the clocks be off by more than this time between the two?"""
-        # The fastest message took as long as the bound that was found from it, but for what is rounded.
+        """Return whether the possible clock error exceeds this time between the two machines."""
+        # The fastest message took as long as the bound that was computed from it, except for rounding.
         return self.within_ns > abs(ns) + _ROUNDING_NS
 
     def __str__(self) -> str:
@@ -84,7 +85,7 @@ class Crossing:
 
 
 def crossing(machines: Sequence[Machine], one: int, other: int) -> Crossing | None:
-    """None where there is one clock, or nothing is known of how two differ."""
+    """Return the crossing between two machines; None if they share a clock or no message bounds either clock."""
     if one == other:
         return None
     found = tuple(machines[index] for index in (one, other) if machines[index].is_bounded)
@@ -100,7 +101,7 @@ def _bound(ns: float, side: str) -> str:
 
 
 def in_words(ns: float) -> str:
-    """A length of time with its unit."""
+    """Return a duration with its unit, e.g. `1.5 ms`."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if abs(ns) >= size:
             return f"{ns / size:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""A recorded run that is open: its description, its folder, its graph and the engine that answers for it."""
+"""An open run: its description, folder and graph, and the engine that executes plans on it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from clew.records.run.directory import RunInfo
 
 
 class Engine(Protocol):
-    """Answers the plans of `clew.query` for a run."""
+    """Executes plans of `clew.query` on a run."""
 
     def execute(self, node: Any) -> Any: ...
     def events(self, node: Any) -> I64:
-        """The numbers of the events that a plan means."""
+        """Return the numbers of the events that a plan selects."""
 
     def records(self, ids: I64) -> Sequence[Any]:
-        """Some events by number, each with the attributes of an `Event`."""
+        """Return events by number, each with the attributes of an `Event`."""
 
     def close(self) -> None: ...
 
@@ -34,7 +34,7 @@ class OpenRun:
     problems: list[Problem]
     graph: ExecutionGraph
     engine: Engine | None = None
-    """Answers plans for the run; None: the local executor, on the graph."""
+    """The engine that executes plans on the run; None for the local executor on the graph."""
 
     def __repr__(self) -> str:
         return f"run({self.info.id!r})"

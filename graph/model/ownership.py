@@ -1,6 +1,7 @@
-"""Which call each event is of: the one around it, or the one that its scope or step runs.
+"""Assigns each event to a call: the call around it, or the call that its scope or step runs.
 
-Invariant: a call is given only what it did or what was done to run it. What a strand does between calls is of none of them.
+Invariant: a call gets only its own events and the events that were recorded to run it. Events of a strand between calls have
+no owner.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.runtime.mmap_arrays import Room
+from clew.graph.runtime.mmap_arrays import Allocator
 from clew.records.format.event import CALLS, Kind
 
 I64 = npt.NDArray[np.int64]
@@ -17,9 +18,9 @@ Rows = npt.NDArray[np.signedinteger]
 LEADING = (
     Kind.STEP_BEGIN, Kind.SCOPE_BEGIN, Kind.RECEIVE, Kind.REQUEST, Kind.JOIN, Kind.PAYLOAD, Kind.RELEASE, Kind.ACQUIRE,
 )  # fmt: skip
-"""What a scope or step records before the call that it runs."""
+"""The kinds that a scope or step records before the call that it runs."""
 OUTCOMES = ("thread.join", "executor.result", "asyncio.future")
-"""Channels that carry the outcome of what a thread, a worker or a task ran; after it only the machinery runs."""
+"""The channels that carry the outcome of a thread, a worker or a task. After the outcome only library code runs."""
 
 
 def owners(
@@ -30,20 +31,22 @@ def owners(
     inner: Rows,
     *,
     is_outcome: npt.NDArray[np.bool_],
-    room: Room = np.empty,
+    allocate: Allocator = np.empty,
 ) -> Rows:
-    """Per event the row of its call's ENTER, else -1. The columns are the graph's; `is_outcome` tells the events on a channel
-    of `OUTCOMES`."""
-    owner = room(len(call), call.dtype)
+    """Return, per event, the row of the ENTER of its call, else -1.
+
+    The columns are the graph's. `is_outcome` marks the events on a channel of `OUTCOMES`.
+    """
+    owner = allocate(len(call), call.dtype)
     owner[:] = call
     unnamed = call < 0
     if not unnamed.any():
         return owner
-    # Parts are regions, cut where a step begins; `place` counts events region by region. Only those are looked at that have an
-    # event outside of calls.
-    wanted = np.zeros(int(region.max()) + 1, bool)
-    wanted[region[unnamed]] = True
-    order = np.flatnonzero(wanted[region])
+    # Parts are regions, cut where a step begins; `place` counts events region by region. Only regions with an event outside
+    # calls are processed.
+    relevant = np.zeros(int(region.max()) + 1, bool)
+    relevant[region[unnamed]] = True
+    order = np.flatnonzero(relevant[region])
     order = order[np.argsort(region[order], kind="stable")]
     kinds, regions, outside = kind[order], region[order], call[order] < 0
     place = np.arange(len(order))
@@ -51,7 +54,7 @@ def owners(
     starts[1:] = (regions[1:] != regions[:-1]) | (kinds[1:] == Kind.STEP_BEGIN)
     first, part = np.flatnonzero(starts), np.cumsum(starts) - 1
 
-    # Where each part has its first record that does not lead up to a call.
+    # The first record of each part that does not lead up to a call.
     runs = _next(~(outside & np.isin(kinds, LEADING)), first)
     at = np.minimum(runs, len(order) - 1)
     begins = np.isin(kinds, (Kind.ENTER, Kind.RESUME)) & _is_outermost(strand, inner)[order]
@@ -73,22 +76,24 @@ def owners(
     return owner
 
 
-def _next(wanted: npt.NDArray[np.bool_], places: I64) -> I64:
-    """The first wanted place at or after each; behind the last when there is none."""
-    found = np.append(np.flatnonzero(wanted), len(wanted))
+def _next(mask: npt.NDArray[np.bool_], places: I64) -> I64:
+    """Return, per place, the first index at or after it where `mask` is true, else `len(mask)`."""
+    found = np.append(np.flatnonzero(mask), len(mask))
     return found[np.searchsorted(found, places)]
 
 
 def _is_outermost(strand: npt.NDArray[np.uint32], inner: Rows) -> npt.NDArray[np.bool_]:
-    """Does no recorded call of the strand run just before the event?"""
+    """Return, per event, whether no recorded call of its strand runs just before it."""
     outermost = np.ones(len(strand), bool)
     outermost[1:] = (strand[1:] != strand[:-1]) | (inner[:-1] < 0)
     return outermost
 
 
 def _thrown_into(kind: npt.NDArray[np.uint8], strand: npt.NDArray[np.uint32], call: Rows, starts: I64) -> I64:
-    """Per start of a step the call that an exception resumes there, as no record tells: the innermost of those that the
-    strand's step before suspended, if that ended so; else -1."""
+    """Return, per start of a step, the call that an exception resumes there, else -1.
+
+    No record shows such a call. It is the innermost call that the strand's previous step suspended, if that step ended so.
+    """
     found = np.full(len(starts), -1, np.int64)
     if not (kind[starts] == Kind.STEP_BEGIN).any():
         return found

@@ -1,4 +1,4 @@
-"""Names for processes and strands that are the same in every recording of the same program."""
+"""Names processes so that every recording of a program has the same names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 WORDS = 2
-"""As many words of a command line are in a process's name."""
+"""The maximum number of words of the command line in a process's name."""
 
 
 _WORKER = "worker"
@@ -17,47 +17,49 @@ _ROLES = {
     "from multiprocessing.forkserver ": "fork server",
     "import sys;exec(eval(sys.stdin.readline()))": _WORKER,
 }
-"""By how their code begins: processes of multiprocessing and execnet, whose command lines say nothing of the program."""
+"""The roles of multiprocessing and execnet processes by the beginning of their `-c` code, which does not name the program."""
 _FORKING = ("gunicorn", "celery")
-"""Programs that fork workers, which have their command line."""
+"""The programs that fork workers, which have the same command line."""
 _WITH_GATEWAYS = ("pytest", "py.test")
-"""Programs whose workers by execnet are known as gw0, gw1, …: pytest-xdist's, in the order in which they start."""
+"""The programs whose execnet workers are named gw0, gw1, … by pytest-xdist, in the order of their start."""
 
 
 def process_names(commands: Sequence[Sequence[str]], parents: Sequence[int] = ()) -> list[str]:
-    """A short name per process, given their command lines in the order of their start and each one's parent, -1 for none.
+    """Return a short name per process from the command lines, in the order of start. `parents` are indices, -1 for none.
 
-    The module or script; its first words instead, where they tell several processes of it apart, and with them where they
-    do not; a worker of multiprocessing is one of its parent's program, those of
-    pytest-xdist and gunicorn have the numbers that they are known by. Numbered where even those agree.
+    The name is the module or script. If several processes run it, the first words of the command line replace the name where
+    they differ, else they follow it. A multiprocessing worker is named after its parent's program; workers of pytest-xdist and
+    gunicorn have their usual numbers. Equal names are numbered.
     """
     programs = [_program(argv) for argv in commands]
     parents = parents or [-1] * len(commands)
     roles = [_role(argv) or _forked_role(number, commands, programs, parents) for number, argv in enumerate(commands)]
-    known = _numbered_workers(programs, roles, parents)
-    shown = _telling_words(commands, programs, roles)
-    said: dict[str, list[str]] = {}
+    numbered = _numbered_workers(programs, roles, parents)
+    shown = _distinguishing_words(commands, programs, roles)
+    words_of: dict[str, list[str]] = {}
     for words, program, role in zip(shown, programs, roles, strict=True):
         if not role:
-            said.setdefault(program, []).append(words)
+            words_of.setdefault(program, []).append(words)
     short = []
     for number, (words, program) in enumerate(zip(shown, programs, strict=True)):
-        if number in known:
-            short.append(known[number])
+        if number in numbered:
+            short.append(numbered[number])
             continue
         if roles[number]:
             short.append(_as_worker(number, programs, roles, parents))
             continue
-        often = len(said[program])
-        if often == 1 or not words:
+        count = len(words_of[program])
+        if count == 1 or not words:
             short.append(program)
         else:
-            # A forked child has its parent's words: they do not say what it is.
-            short.append(words if len(set(said[program])) > 1 else f"{program} {words}")
-    # The same words may be said to different programs.
-    meant = {name: {program for other, program in zip(short, programs, strict=True) if other == name} for name in short}
+            # A forked child has its parent's command line, so its words do not identify it.
+            short.append(words if len(set(words_of[program])) > 1 else f"{program} {words}")
+    # Different programs may be started with the same words.
+    sharing = {
+        name: {program for other, program in zip(short, programs, strict=True) if other == name} for name in short
+    }
     names = [
-        name if len(meant[name]) == 1 or name.startswith(program) else f"{program} {name}"
+        name if len(sharing[name]) == 1 or name.startswith(program) else f"{program} {name}"
         for name, program in zip(short, programs, strict=True)
     ]
     counts = Counter(names)
@@ -69,9 +71,14 @@ def process_names(commands: Sequence[Sequence[str]], parents: Sequence[int] = ()
     return result
 
 
-def _telling_words(commands: Sequence[Sequence[str]], programs: Sequence[str], roles: Sequence[str]) -> list[str]:
-    """Per process the first words of its command line. A word that all processes of the program have is left out behind the
-    word that tells them apart: it tells no more, and often differs from run to run (the folder that all were given)."""
+def _distinguishing_words(
+    commands: Sequence[Sequence[str]], programs: Sequence[str], roles: Sequence[str]
+) -> list[str]:
+    """Return the first words of each process's command line.
+
+    After the first word that differs between the program's processes, words that all of them have are omitted: they add nothing
+    and often differ between runs (such as a folder that all were given).
+    """
     of: dict[str, list[list[str]]] = {}
     for argv, program, role in zip(commands, programs, roles, strict=True):
         if not role:
@@ -80,9 +87,9 @@ def _telling_words(commands: Sequence[Sequence[str]], programs: Sequence[str], r
     found = []
     for argv, program in zip(commands, programs, strict=True):
         words, shared = _words(argv), common.get(program, set())
-        telling = next((place for place, word in enumerate(words) if word not in shared), len(words))
-        kept = words[: telling + 1] + [word for word in words[telling + 1 :] if word not in shared]
-        found.append(" ".join(kept[:WORDS]))
+        differing = next((place for place, word in enumerate(words) if word not in shared), len(words))
+        chosen = words[: differing + 1] + [word for word in words[differing + 1 :] if word not in shared]
+        found.append(" ".join(chosen[:WORDS]))
     return found
 
 
@@ -95,7 +102,7 @@ def _forked_role(
 
 
 def _numbered_workers(programs: Sequence[str], roles: Sequence[str], parents: Sequence[int]) -> dict[int, str]:
-    """Of programs that number their workers: `pytest gw0`, `gunicorn worker 1`, by the order of their start."""
+    """Return names for workers that their program numbers by the order of start: `pytest gw0`, `gunicorn worker 1`."""
     found: dict[int, str] = {}
     seen: Counter[int] = Counter()
     for number, (role, parent) in enumerate(zip(roles, parents, strict=True)):
@@ -111,7 +118,7 @@ def _numbered_workers(programs: Sequence[str], roles: Sequence[str], parents: Se
 
 
 def _as_worker(number: int, programs: Sequence[str], roles: Sequence[str], parents: Sequence[int]) -> str:
-    """`app worker`: of the nearest ancestor that is no worker itself. What a fork server forked is a worker, too."""
+    """Return e.g. `app worker`, after the nearest ancestor without a role. A child of a fork server is a worker, too."""
     role, ancestor, passed = roles[number], number, {number}
     while ancestor >= 0 and roles[ancestor]:
         ancestor = parents[ancestor]
@@ -135,7 +142,7 @@ def _is_python(word: str) -> bool:
 
 
 def _split(argv: Sequence[str]) -> tuple[str, list[str]]:
-    """The program's name and what follows it."""
+    """Return the program's name and the words after it."""
     words = list(argv)
     if words and _is_python(words[0]):
         words = words[1:]
@@ -158,6 +165,6 @@ def _program(argv: Sequence[str]) -> str:
 
 
 def _words(argv: Sequence[str]) -> list[str]:
-    """What tells people one process from another: no options, no numbers, no paths, which differ from run to run."""
+    """Return the words that identify a process to people: no options, numbers or paths, which differ between runs."""
     words = [word for word in _split(argv)[1] if not word.startswith("-") and os.sep not in word]
     return list(dict.fromkeys(word for word in words if any(map(str.isalpha, word))))

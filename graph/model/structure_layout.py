@@ -1,7 +1,7 @@
-"""The structure plane's arrays and what condensing gives, as numpy types; all are little-endian.
+"""The numpy types of the structure plane's arrays and of its kernels' results; all are little-endian.
 
-`csrc/plane.h`, `csrc/condense.h`, `csrc/gather*.h` and `csrc/path.h` are the same in C. Invariant: a change of `ARRAYS` is
-one of `structure.FORMAT`.
+`csrc/plane.h`, `csrc/condense.h`, `csrc/gather*.h` and `csrc/path.h` define the same types in C. Invariant: every change of
+`ARRAYS` increments `structure_plane.FORMAT`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 VERTEX = np.dtype([("first", "<i8"), ("last", "<i8"), ("events", "<i8"), ("label", "<u4"), ("region", "<u4")])
-"""A connected stretch of one label: its times and events; `region` is the smallest one in it."""
+"""A connected segment of one label: its times and its number of events. `region` is its smallest region."""
 ARC = np.dtype([("source", "<u4"), ("target", "<u4"), ("count", "<u4")])
-"""The edges from one vertex to another."""
+"""All edges from one vertex to another."""
 NODE = np.dtype(
     [
         *((name, "<i8") for name in ("self_ns", "total_ns", "waiting_ns")),
@@ -22,25 +22,25 @@ NODE = np.dtype(
         ("spare", "<u8"),
     ]
 )
-"""What events tell of a node that they were condensed to; `ops.aggregate.AggregateNode` says what its sums mean."""
+"""A node that events were condensed to; `clew.graph.ops.aggregation` documents the sums at `AggregateNode`."""
 HAS_REQUEST, HAS_ENTER = 1, 2
-"""Bits of its `kinds`: events of these kinds are in it."""
+"""The bits of a node's `kinds`: it has events of these kinds."""
 EDGE = np.dtype(
     [*((name, "<u4") for name in ("source", "target", "kind", "channel")), ("count", "<i8"), ("latency", "<i8")]
 )
-"""The edges of one kind and channel from one node to another."""
+"""All edges of one kind and channel from one node to another."""
 STATE = np.dtype([("reach", "<u4"), ("covered", "<u4")])
-"""Of a region in a slice that is gone on with: its bound (forward 2³²-1 less the position, backward one more than it, 0: none)
-and the place that the bound covers from (backward: up to)."""
+"""The state of a region in a slice that can be continued. `reach` is the bound: forward 2³²-1 minus the position, backward the
+position plus 1, 0 for none. The bound covers the places from `covered` on (backward: up to it)."""
 MOVE = np.dtype([("region", "<u4"), ("low", "<u4"), ("high", "<u4")])
-"""Positions `low` up to `high` of a region, which came into a slice."""
+"""The positions `low` up to `high` of a region that a slice newly reached."""
 RANGE = np.dtype([("low", "<u4"), ("high", "<u4")])
-"""Places yet to be followed."""
+"""A range of places that are still to be followed."""
 PIECE = np.dtype([(name, "<i8") for name in ("edge", "slack", "stretches", "rivals")])
-"""A critical path on one strand: the edge it came by, how much its last event came too late (-1: none), and how many stretches
-and rivals are its own."""
+"""A part of a critical path on one strand: the edge that it came by, the slack of its last event (-1: none), and its numbers of
+segments and rivals."""
 STRETCH = np.dtype([("low", "<i8"), ("stop", "<i8")])
-"""Rows `low` up to `stop`."""
+"""A segment of rows: `range(low, stop)`."""
 ARRAYS = {
     "start": np.dtype("<u4"),
     "end": np.dtype("<u4"),
@@ -56,4 +56,4 @@ ARRAYS = {
     "run_pos": np.dtype("<u4"),
     "by_row": np.dtype("<u4"),
 }
-"""The arrays of a plane."""
+"""The types of a plane's arrays by name."""

@@ -1,8 +1,8 @@
-"""The structure plane: regions and edges as arrays of fixed width, in memory or mapped from files, and questions to them.
+"""The structure plane: regions and edges as fixed-width arrays in memory or mapped from files, with queries on them.
 
-Here events are *positions*: region by region, the regions in preorder of a forest (`csrc/plane.h`). Invariants: the arrays are
-those that `kernel.build` makes; what is loaded from files is checked, first by checksums, then index by index, before it is
-used, so that a damaged file is an error and never a wrong answer.
+An event is a *position* here: events are numbered region by region, regions in preorder of a forest (`csrc/plane.h`).
+Invariants: `kernel.build` makes the arrays. Arrays from files are verified by checksums and index by index before use, so
+a damaged file is an error and never a wrong answer.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ U32 = npt.NDArray[np.uint32]
 Mask = npt.NDArray[np.bool_]
 
 FORMAT = 1
-"""Goes up with every change of the arrays."""
+"""The version of the file format; increment it with every change of the arrays."""
 MANIFEST = "structure.json"
 LARGEST = (1 << 32) - 2
-"""The most events, regions and edges that a graph may have: positions are 32 bits wide."""
+"""The maximum number of events, of regions and of edges of a graph, since positions are 32 bits wide."""
 
 
 class StructureError(ClewError):
-    """The files are no structure, or not whole; the text names the file."""
+    """Raised when files are not a structure or are incomplete; the message names the file."""
 
 
 class Reached(NamedTuple):
-    """A slice as ranges of positions; each ends (backward: begins) with a region."""
+    """A slice as ranges of positions. Each range ends (backward: begins) with a region."""
 
     lows: U32
     highs: U32
@@ -50,17 +50,19 @@ class Reached(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Structure:
+    """The structure plane of a graph."""
+
     arrays: Mapping[str, npt.NDArray[Any]]
     steady: bool
-    """Do times never go back inside a region?"""
+    """Whether times never decrease inside a region."""
     forward: bool
-    """And never along an edge that is followed without being asked for?"""
+    """Whether times also never decrease along an edge that slices follow by default."""
 
     @staticmethod
     def of(
         *, region: npt.NDArray[np.uint32], regions: int, src: I64, dst: I64, excluded: Mask | None, ts: I64
     ) -> Structure:
-        """Of a graph's columns; see `of_runs`."""
+        """Build the structure from a graph's columns; see `of_runs`."""
         first = np.flatnonzero(region[1:] != region[:-1]) + 1
         run_row = np.concatenate(([0], first)) if len(region) else first
         return Structure.of_runs(
@@ -86,10 +88,11 @@ class Structure:
         excluded: Mask | None,
         ts: I64,
     ) -> Structure:
-        """From runs of rows of one region (first row and region, by row) and edges between rows.
+        """Build the structure from runs of consecutive rows of one region and from edges between rows.
 
-        Nothing hangs on an edge that is `excluded`, and none is followed unless asked for. `ts` is by row, in ns. Raises
-        `ClewError` for a graph that is too large.
+        `run_row` and `run_region` are the first row and the region of each run, in ascending order of rows. The forest ignores
+        `excluded` edges, and slices follow them only on request. `ts` is by row, in nanoseconds. Raises `ClewError` for a graph
+        that is too large.
         """
         if max(events, regions, len(src)) > LARGEST:
             raise ClewError(f"a graph has at most {LARGEST:,} events, regions and edges; this one has more")
@@ -106,7 +109,7 @@ class Structure:
 
     @cached_property
     def plane(self) -> Any:
-        """The kernel's view of the arrays; see `_structure.pyi`. Raises `ValueError` when an index in them leads astray."""
+        """The kernel's view of the arrays; see `_structure.pyi`. Raises `ValueError` when an index in them is out of range."""
         return kernel.Plane(self.arrays)
 
     @property
@@ -115,7 +118,7 @@ class Structure:
 
     @property
     def regions(self) -> int:
-        """Regions that have an event."""
+        """The number of regions with an event."""
         return len(self.arrays["end"])
 
     @property
@@ -126,15 +129,15 @@ class Structure:
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.arrays.values())
 
-    # Questions
+    # Queries
 
     @cached_property
     def every(self) -> Mask:
-        """All edges, those included that are followed only when asked for."""
+        """A mask of all edges, including the edges that slices follow only on request."""
         return np.ones(self.edges, bool)
 
     def locate(self, rows: I64) -> tuple[U32, U32]:
-        """Regions of the plane, and positions."""
+        """Return the plane's region and the position of each row."""
         regions, positions = self.plane.locate(np.ascontiguousarray(rows, np.int64))
         return np.frombuffer(regions, np.uint32), np.frombuffer(positions, np.uint32)
 
@@ -151,7 +154,7 @@ class Structure:
         max_hops: int | None = None,
         max_network_hops: int | None = None,
     ) -> Reached:
-        """What is reached from some rows; masks are by the edges' numbers, `allowed` None: all edges that no one excluded."""
+        """Return the slice from some rows. Masks are by edge number; `allowed` None means all edges that are not excluded."""
         limits = (-1 if limit is None else limit for limit in (max_hops, max_network_hops))
         regions, positions = self.locate(rows)
         if len(regions) > 1:
@@ -161,18 +164,18 @@ class Structure:
         return Reached(np.frombuffer(lows, np.uint32), np.frombuffer(highs, np.uint32), followed)
 
     def by_region(self, reached: Reached, *, forward: bool) -> tuple[U32, U32]:
-        """The regions of a slice, in the order of its ranges, and of each the bound: its first (backward: last) position."""
+        """Return the regions of a slice in the order of its ranges, and the first (backward: last) position of each."""
         start = self.arrays["start"]
         first = np.searchsorted(start, reached.lows, "right") - 1
         if not forward:
-            # Nothing hangs below what is walked back from: each range lies in one region.
+            # A backward slice does not descend in the forest, so each range is in one region.
             return first.astype(np.uint32), reached.highs - np.uint32(1)
         last = np.searchsorted(start, reached.highs, "left")
         regions = expand(first, last).astype(np.uint32)
         return regions, np.maximum(start[regions], np.repeat(reached.lows, last - first))
 
     def edges_of(self, row: int, *, forward: bool) -> U32:
-        """The edges out of (or into) the region that a row lies in, in the order of their ends in it."""
+        """Return the edges out of (or into) the region of a row, in the order of their events in it."""
         region = int(self.locate(np.array([row], np.int64))[0][0])
         first = self.arrays["out_first" if forward else "in_first"]
         places = slice(int(first[region]), int(first[region + 1]))
@@ -180,17 +183,17 @@ class Structure:
         return edge[places] if forward else edge[self.arrays["into"]["place"][places]]
 
     def owners(self, bounds: I64) -> U32:
-        """Per region the i for which its rows lie from bounds[i] up to bounds[i + 1]."""
+        """Return, per region, the i for which its rows are in `range(bounds[i], bounds[i + 1])`."""
         return np.frombuffer(self.plane.owners(np.ascontiguousarray(bounds, np.int64)), np.uint32)
 
     # Files
 
     def save(self, folder: Path) -> None:
-        """Writes the arrays into a folder, which is made. Raises OSError."""
+        """Write the arrays into a folder and create it if needed. Raises OSError."""
         folder.mkdir(parents=True, exist_ok=True)
         sums = {}
         for name, array in self.arrays.items():
-            # Through Python's own file: its errors say why.
+            # Use a Python file, because its errors have a reason.
             with (folder / f"{name}.npy").open("wb") as file:
                 np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
                 file.write(np.ascontiguousarray(array).data)
@@ -200,14 +203,14 @@ class Structure:
 
     @staticmethod
     def load(folder: Path) -> Structure:
-        """The arrays of a folder, mapped into memory. Raises `StructureError` when they are not what `save` wrote."""
+        """Map the arrays of a folder into memory. Raises `StructureError` when they are not what `save` wrote."""
         try:
             about = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
             if about["format"] != FORMAT:
                 raise StructureError(f"{folder}: its structure has format {about['format']}, this clew reads {FORMAT}")
             sums = {name: tuple(about["arrays"][name]) for name in ARRAYS}
             files = [folder / f"{name}.npy" for name in ARRAYS]
-            # Some are checked while others are being read.
+            # Check some files while others are being read.
             with contextlib.suppress(RuntimeError):  # no memory for a thread
                 threading.Thread(target=_read_ahead, args=(files,), daemon=True).start()
             arrays = {name: _mapped(folder / f"{name}.npy", name, sums[name][0]) for name in ARRAYS}
@@ -224,7 +227,7 @@ class Structure:
 
 
 def _read_ahead(files: list[Path]) -> None:
-    """Brings files into the system's cache, faster than pages that are missed one by one."""
+    """Read files into the page cache, which is faster than one page fault at a time."""
     buffer = bytearray(1 << 20)
     for path in files:
         with contextlib.suppress(OSError), path.open("rb", buffering=0) as file:
@@ -233,7 +236,7 @@ def _read_ahead(files: list[Path]) -> None:
 
 
 def _mapped(path: Path, name: str, length: int) -> npt.NDArray[Any]:
-    # Compared instead of parsed: what a damaged header may say has no end.
+    # Compare the header instead of parsing it: a damaged header may contain anything.
     header = io.BytesIO()
     described = {"descr": np.lib.format.dtype_to_descr(ARRAYS[name]), "fortran_order": False, "shape": (length,)}
     np.lib.format.write_array_header_1_0(header, described)
@@ -241,8 +244,8 @@ def _mapped(path: Path, name: str, length: int) -> npt.NDArray[Any]:
         if file.read(header.tell()) != header.getvalue():
             raise ValueError(f"{name} has another shape")
         if path.stat().st_size != header.tell() + length * ARRAYS[name].itemsize:
-            raise ValueError(f"{name} is not whole")
+            raise ValueError(f"{name} is incomplete")
     array = np.memmap(path, ARRAYS[name], "r", header.tell(), (length,)) if length else np.zeros(0, ARRAYS[name])
-    # A plain array over the mapping: a slice of it costs a third.
+    # Slicing a plain array takes a third of the time of slicing a memmap.
     plain: npt.NDArray[Any] = np.asarray(array).view(np.ndarray)
     return plain

@@ -1,7 +1,7 @@
-"""Texts as templates and parameters, so that many messages of one format cost little; and which texts hold a given one.
+"""Stores texts as templates and parameters, so that many messages of one format take little space, and searches them.
 
-A parameter is a longest run of the characters A-Z, a-z, 0-9, _ and NUL that has a digit or NUL in it; the template is the text
-with a NUL in each parameter's place. Invariant: template and parameters give the text again, character by character.
+A parameter is a maximal run of the characters A-Z, a-z, 0-9, _ and NUL that contains a digit or NUL. The template is the text
+with each parameter replaced by a NUL. Invariant: template and parameters restore the text exactly.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Mask = npt.NDArray[np.bool_]
 
 SLOT = "\0"
 _AT_ONCE = 1 << 14
-"""Texts that are taken apart at once: what is made of them on the way stays in the processor's cache."""
+"""The number of texts to split at a time, so that temporary arrays stay in the processor's cache."""
 PART = 1 << 20
-"""Texts that whoever looks at all of them holds at once."""
+"""The number of texts to hold in memory at a time when reading all texts."""
 _DIGIT = np.zeros(256, bool)
 _DIGIT[ord("0") : ord("9") + 1] = True
 _MARK = _DIGIT.copy()
@@ -41,11 +41,11 @@ _IN_WORD, _IN_NUMBER = re.compile(r"[A-Za-z0-9_\0]+"), re.compile(r"[0-9]+")
 
 @dataclass(frozen=True)
 class Templated:
-    """Text i has the template `templates[template[i]]`; its parameters are `parameters[first[i]:first[i + 1]]`."""
+    """Texts as templates: text i has `templates[template[i]]` with the parameters `parameters[first[i]:first[i + 1]]`."""
 
     templates: Sequence[str]
     numeric: Mask
-    """Per template: have the parameters of all its texts nothing but digits?"""
+    """Whether, per template, the parameters of all its texts have only digits."""
     template: U32
     parameters: pa.Array
     first: I64
@@ -58,7 +58,7 @@ class Templated:
 
 
 def as_strings(start: I64, data: npt.NDArray[np.uint8]) -> pa.Array:
-    """Text i is bytes `start[i]` up to `start[i + 1]`; what is no UTF-8, as when it was cut inside a character, is replaced."""
+    """Return the texts `data[start[i]:start[i + 1]]`. Invalid UTF-8, such as a character cut at the end, is replaced."""
     begin, end = (int(start[0]), int(start[-1])) if len(start) > 1 else (0, 0)
     offsets = np.ascontiguousarray(start - begin, np.int64)
     buffers = pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data[begin:end]))
@@ -73,14 +73,14 @@ def as_strings(start: I64, data: npt.NDArray[np.uint8]) -> pa.Array:
 
 
 class Templates:
-    """The templates of texts that are taken apart, some at a time."""
+    """Collects templates while texts are split in several batches."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._worded: set[int] = set()
 
     def take_apart(self, texts: pa.Array) -> tuple[U32, pa.Array, I64]:
-        """Of large strings the columns of `Templated`: templates, parameters, and where each text's begin."""
+        """Split large strings. Return the columns `template`, `parameters` and `first` of `Templated`."""
         template, counts, parameters = [], [], []
         for begin in range(0, len(texts), _AT_ONCE):
             found, count, values, words = _take_apart(texts[begin : begin + _AT_ONCE])
@@ -109,15 +109,18 @@ class Templates:
 
 
 def take_apart(texts: pa.Array) -> Templated:
-    """Of large strings."""
+    """Split large strings into templates and parameters."""
     templates = Templates()
     template, parameters, first = templates.take_apart(texts)
     return Templated(templates.texts, templates.numeric, template, parameters, first)
 
 
 def _take_apart(texts: pa.Array) -> tuple[Any, I64, pa.Array, I64]:
-    """Templates as a dictionary array, the number of parameters of each text, the parameters, and the texts of those
-    that are not all digits."""
+    """Split large strings of one batch.
+
+    Return the templates as a dictionary array, the number of parameters per text, the parameters, and the text of each
+    parameter that is not all digits.
+    """
     start = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[int(start[0]) : int(start[-1])]
     start = start - start[0]
@@ -127,11 +130,11 @@ def _take_apart(texts: pa.Array) -> tuple[Any, I64, pa.Array, I64]:
     ends[:-1] &= ~word[1:]
     inner = start[1:-1]
     inner = inner[(inner > 0) & (inner < len(data))]
-    # A word does not go on in the next text.
+    # A word ends with its text.
     begins[inner] = word[inner]
     ends[inner - 1] = word[inner - 1]
     low, high = np.flatnonzero(begins), np.flatnonzero(ends) + 1
-    # Between words nothing is a digit, nor a word's letter.
+    # Reducing up to the next word's start is safe: the bytes between words are neither digits nor letters.
     varies = np.logical_or.reduceat(_MARK.take(data), low) if len(low) else np.zeros(0, bool)
     lettered = np.logical_or.reduceat(_LETTER.take(data), low) if len(low) else varies
     low, high, lettered = low[varies], high[varies], lettered[varies]
@@ -141,20 +144,19 @@ def _take_apart(texts: pa.Array) -> tuple[Any, I64, pa.Array, I64]:
     parameters = pa.LargeStringArray.from_buffers(len(low), pa.py_buffer(offsets), pa.py_buffer(values))
     before = np.searchsorted(low, start)
     texts_of_words = np.searchsorted(before, np.flatnonzero(lettered), "right") - 1
-    # What is left of the text, with a NUL for each parameter.
-    rest = data.copy()
-    rest[low] = 0
-    dropped = expand(low + 1, high)
-    kept = np.ones(len(data), bool)
-    kept[dropped] = False
-    gone = np.concatenate(([0], np.cumsum(length - 1)))[before]
-    bounds = np.ascontiguousarray(start - gone, np.int64)
-    left = pa.LargeStringArray.from_buffers(len(texts), pa.py_buffer(bounds), pa.py_buffer(rest[kept]))
-    return left.dictionary_encode(), np.diff(before).astype(np.int64), parameters, texts_of_words
+    # The templates: a NUL replaces each parameter.
+    replaced = data.copy()
+    replaced[low] = 0
+    is_template = np.ones(len(data), bool)
+    is_template[expand(low + 1, high)] = False
+    removed = np.concatenate(([0], np.cumsum(length - 1)))[before]
+    bounds = np.ascontiguousarray(start - removed, np.int64)
+    template = pa.LargeStringArray.from_buffers(len(texts), pa.py_buffer(bounds), pa.py_buffer(replaced[is_template]))
+    return template.dictionary_encode(), np.diff(before).astype(np.int64), parameters, texts_of_words
 
 
 def templates_of(texts: Any, rows: I64) -> tuple[U32, Sequence[str]]:
-    """The templates of some texts of a column: a code each, and what the codes stand for."""
+    """Return the templates of some texts of a column: a code per text, and the templates by code."""
     if isinstance(texts, TemplatedTexts):
         return texts.templates(rows)
     apart = take_apart(pa.array([texts[row] for row in rows.tolist()], pa.large_string()))
@@ -162,7 +164,7 @@ def templates_of(texts: Any, rows: I64) -> tuple[U32, Sequence[str]]:
 
 
 def put_together(of: Templated, rows: I64) -> pa.Array:
-    """The texts of some rows, as large strings."""
+    """Return the texts of some rows as large strings."""
     if not len(rows):
         return pa.array([], pa.large_string())
     chosen = of.template[rows]
@@ -191,39 +193,39 @@ def put_together(of: Templated, rows: I64) -> pa.Array:
 # Finding
 
 TESTS: dict[str, Callable[[str, str], bool]] = {
-    "eq": lambda text, wanted: text == wanted,
-    "contains": lambda text, wanted: wanted in text,
-    "startswith": lambda text, wanted: text.startswith(wanted),
-    "endswith": lambda text, wanted: text.endswith(wanted),
-    "matches": lambda text, wanted: re.search(wanted, text) is not None,
-    "ieq": lambda text, wanted: text.casefold() == wanted.casefold(),
-    "icontains": lambda text, wanted: wanted.casefold() in text.casefold(),
-    "istartswith": lambda text, wanted: text.casefold().startswith(wanted.casefold()),
-    "iendswith": lambda text, wanted: text.casefold().endswith(wanted.casefold()),
-    "imatches": lambda text, wanted: re.search(wanted, text, re.IGNORECASE) is not None,
+    "eq": lambda text, pattern: text == pattern,
+    "contains": lambda text, pattern: pattern in text,
+    "startswith": lambda text, pattern: text.startswith(pattern),
+    "endswith": lambda text, pattern: text.endswith(pattern),
+    "matches": lambda text, pattern: re.search(pattern, text) is not None,
+    "ieq": lambda text, pattern: text.casefold() == pattern.casefold(),
+    "icontains": lambda text, pattern: pattern.casefold() in text.casefold(),
+    "istartswith": lambda text, pattern: text.casefold().startswith(pattern.casefold()),
+    "iendswith": lambda text, pattern: text.casefold().endswith(pattern.casefold()),
+    "imatches": lambda text, pattern: re.search(pattern, text, re.IGNORECASE) is not None,
 }
-"""What texts can be found by, as it holds for one of them. An i in front leaves the case of letters open."""
+"""The tests that texts can be searched by, for one text. The prefix i ignores case."""
 
 _KERNELS: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": lambda texts, wanted: pc.equal(texts, pa.scalar(wanted, texts.type)),
+    "eq": lambda texts, pattern: pc.equal(texts, pa.scalar(pattern, texts.type)),
     "contains": pc.match_substring,
     "startswith": pc.starts_with,
     "endswith": pc.ends_with,
 }
 
 
-def holds(texts: pa.Array, test: str, wanted: str) -> Mask:
-    """Per text: does it pass one of the `TESTS`?"""
-    if not _writable(wanted) and not test.endswith("matches"):
-        return np.zeros(len(texts), bool)  # no text has half a character
-    if test in _KERNELS and SLOT not in wanted:
-        found: Mask = _KERNELS[test](texts, wanted).to_numpy(zero_copy_only=False)
+def holds(texts: pa.Array, test: str, pattern: str) -> Mask:
+    """Return, per text, whether it passes `test`, one of the `TESTS`."""
+    if not _encodable(pattern) and not test.endswith("matches"):
+        return np.zeros(len(texts), bool)  # texts never have half a surrogate pair
+    if test in _KERNELS and SLOT not in pattern:
+        found: Mask = _KERNELS[test](texts, pattern).to_numpy(zero_copy_only=False)
         return found
     passes = TESTS[test]
-    return np.fromiter((passes(text, wanted) for text in texts.to_pylist()), bool, len(texts))
+    return np.fromiter((passes(text, pattern) for text in texts.to_pylist()), bool, len(texts))
 
 
-def _writable(text: str) -> bool:
+def _encodable(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -232,7 +234,7 @@ def _writable(text: str) -> bool:
 
 
 class TemplatedTexts:
-    """The texts of a table of templates and one of parameters, each read when it is first needed."""
+    """Texts from a table of templates and a table of parameters, each read on first use."""
 
     def __init__(
         self,
@@ -264,32 +266,31 @@ class TemplatedTexts:
         return put_together(self._all, rows)
 
     def templates(self, rows: I64) -> tuple[U32, Sequence[str]]:
-        """As `templates_of`; parameters are not read."""
+        """Return the same as `templates_of`, without reading parameters."""
         return self._template[rows], self._templates[0]
 
     def parts(self) -> Iterator[tuple[int, Templated]]:
-        """All texts, some at a time: the first one's row, and they."""
+        """Yield all texts in one chunk, with row 0."""
         yield 0, self._all
 
-    def find(self, test: str, wanted: str, /) -> Mask:
-        """Per row: does its text pass one of the `TESTS`?
+    def find(self, test: str, pattern: str, /) -> Mask:
+        """Return, per row, whether its text passes `test`, one of the `TESTS`.
 
-        What a template says alone is asked of it once; of the others only texts are put together of which a parameter has what
-        it would have to have.
+        Each template is tested once. Where the template does not decide, only texts with a suitable parameter are restored.
         """
-        if not _writable(wanted) and not test.endswith("matches"):
+        if not _encodable(pattern) and not test.endswith("matches"):
             return np.zeros(len(self._template), bool)
         each = zip(*self._templates, strict=True)
-        verdicts = [_verdict(template, bool(numeric), test, wanted) for template, numeric in each]
-        # As bytes: one look-up for each row.
+        verdicts = [_verdict(template, bool(numeric), test, pattern) for template, numeric in each]
+        # Codes per template make this one table look-up per row.
         codes = np.array([_NO if not it.may else _YES if it.must else _MAYBE for it in verdicts], np.uint8)
         code = codes[self._template] if len(codes) else np.zeros(0, np.uint8)
         found: Mask = code == _YES
         if _MAYBE not in codes:
             return found
-        if test == "contains" and SLOT not in wanted and _IN_WORD.fullmatch(wanted):
-            # It is in a parameter or nowhere.
-            hit = np.flatnonzero(holds(self._all.parameters, "contains", wanted))
+        if test == "contains" and SLOT not in pattern and _IN_WORD.fullmatch(pattern):
+            # Only a parameter can contain it.
+            hit = np.flatnonzero(holds(self._all.parameters, "contains", pattern))
             rows = np.searchsorted(self._all.first, hit, "right") - 1
             found[rows[code[rows] == _MAYBE]] = True
             return found
@@ -298,11 +299,11 @@ class TemplatedTexts:
             for number in np.flatnonzero(codes == _MAYBE).tolist()
         ]
         open_ = np.concatenate(candidates)
-        found[open_[holds(self.strings(open_), test, wanted)]] = True
+        found[open_[holds(self.strings(open_), test, pattern)]] = True
         return found
 
     def _candidates(self, rows: I64, crossings: Sequence[Crossing]) -> I64:
-        """Those rows of one template that have a parameter as one of the crossings wants it; all where none is known."""
+        """Return the rows of one template with a parameter that fits one of the crossings; all rows without crossings."""
         if not crossings or not len(rows):
             return rows
         first = self._all.first[rows]
@@ -316,7 +317,7 @@ _NO, _YES, _MAYBE = 0, 1, 2
 
 
 class Crossing(NamedTuple):
-    """A way in which what is wanted may take part in a parameter: the slot, and what its parameter has to pass."""
+    """A way in which the searched text may overlap a parameter: the slot, and the test that its parameter has to pass."""
 
     slot: int
     test: str
@@ -325,55 +326,57 @@ class Crossing(NamedTuple):
 
 @dataclass(frozen=True)
 class _Verdict:
-    """Whether texts of a template pass a test: none may, all must, or some may. Those that do, do so in one of the crossings
-    when there are any."""
+    """Whether texts of a template pass a test: none (not `may`), all (`must`), or some.
+
+    If there are crossings, every text that passes matches one of them.
+    """
 
     may: bool
     must: bool = False
     crossings: tuple[Crossing, ...] = ()
 
 
-def _verdict(template: str, numeric: bool, test: str, wanted: str) -> _Verdict:
+def _verdict(template: str, numeric: bool, test: str, pattern: str) -> _Verdict:
     if SLOT not in template:
-        passes = TESTS[test](template, wanted)
+        passes = TESTS[test](template, pattern)
         return _Verdict(passes, passes)
-    if test.endswith("matches") or SLOT in wanted:
+    if test.endswith("matches") or SLOT in pattern:
         return _Verdict(True)
     pieces = template.split(SLOT)
     folded = test.startswith("i")
     if folded:
-        if not (template.isascii() and wanted.isascii()):
-            return _Verdict(True)  # another letter may stand for one of a word's
-        test, wanted, pieces = test[1:], wanted.casefold(), [piece.casefold() for piece in pieces]
+        if not (template.isascii() and pattern.isascii()):
+            return _Verdict(True)  # case folding may map other characters to ASCII letters
+        test, pattern, pieces = test[1:], pattern.casefold(), [piece.casefold() for piece in pieces]
     first, last = pieces[0], pieces[-1]
     parameter = _IN_NUMBER if numeric else _IN_WORD
     match test:
         case "contains":
-            if any(wanted in piece for piece in pieces):
+            if any(pattern in piece for piece in pieces):
                 return _Verdict(True, True)
-            crossings = tuple(_crossings(pieces, wanted, parameter))
+            crossings = tuple(_crossings(pieces, pattern, parameter))
             return _Verdict(bool(crossings), crossings=() if folded else crossings)
         case "startswith":
-            if first.startswith(wanted):
+            if first.startswith(pattern):
                 return _Verdict(True, True)
-            return _Verdict(wanted.startswith(first) and parameter.match(wanted, len(first)) is not None)
+            return _Verdict(pattern.startswith(first) and parameter.match(pattern, len(first)) is not None)
         case "endswith":
-            if last.endswith(wanted):
+            if last.endswith(pattern):
                 return _Verdict(True, True)
-            before = len(wanted) - len(last) - 1
-            return _Verdict(wanted.endswith(last) and parameter.match(wanted, before) is not None)
+            before = len(pattern) - len(last) - 1
+            return _Verdict(pattern.endswith(last) and parameter.match(pattern, before) is not None)
         case _:
-            return _Verdict(wanted.startswith(first) and wanted.endswith(last))
+            return _Verdict(pattern.startswith(first) and pattern.endswith(last))
 
 
-def _crossings(pieces: list[str], wanted: str, parameter: re.Pattern[str]) -> Iterator[Crossing]:
-    """The ways in which `wanted` may begin in the piece before a parameter, or in the parameter itself."""
+def _crossings(pieces: list[str], pattern: str, parameter: re.Pattern[str]) -> Iterator[Crossing]:
+    """Yield the ways in which `pattern` may begin in the text before a parameter, or in the parameter itself."""
     for slot, (piece, following) in enumerate(itertools.pairwise(pieces)):
-        for taken in range(min(len(piece), len(wanted)) + 1):
-            word = parameter.match(wanted, taken)
-            if word is None or not piece.endswith(wanted[:taken]):
+        for taken in range(min(len(piece), len(pattern)) + 1):
+            word = parameter.match(pattern, taken)
+            if word is None or not piece.endswith(pattern[:taken]):
                 continue
-            rest = wanted[word.end() :]
+            rest = pattern[word.end() :]
             if following.startswith(rest) or (following and rest.startswith(following)):
                 open_left, open_right = not taken, not rest
                 test = ("contains" if open_right else "endswith") if open_left else "startswith" if open_right else "eq"

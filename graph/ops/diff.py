@@ -43,7 +43,7 @@ single call does not show any scatter.
 
 @dataclass(frozen=True)
 class DiffRow:
-    """Compare one label.
+    """The comparison of one label.
 
     Times are in nanoseconds and cover all calls unless named per call. With several runs per side all values are
     means per run, so call counts can be fractional.
@@ -95,7 +95,7 @@ class DiffRow:
 
 @dataclass(frozen=True)
 class DiffNode:
-    """Describe a label of either graph; `id` is its index in `Diff.nodes`."""
+    """A label of either graph; `id` is its index in `Diff.nodes`."""
 
     id: int
     label: str
@@ -305,7 +305,7 @@ def _variance(node: AggregateNode | None, squares: dict[str, float]) -> float:
 
 @dataclass(frozen=True)
 class _Mean:
-    """Hold the means of a label over all runs of one side, including the runs that lack the label."""
+    """The means of a label over all runs of one side, including the runs that lack the label."""
 
     calls: float
     self_ns: float

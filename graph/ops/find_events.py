@@ -37,36 +37,36 @@ def find_logs(
     if wall_ns is not None:
         rows = rows[np.abs(graph.ts[rows] - (wall_ns - graph.info.started)) <= NEAR_NS]
     if file is not None or line is not None:
-        wanted = np.array(
+        in_file = np.array(
             [
                 (file is None or same_file(site.file, file)) and (line is None or site.line == line)
                 for site in graph.sites
             ]
         )
-        rows = rows[wanted[graph.site[rows]]]
+        rows = rows[in_file[graph.site[rows]]]
     if text is not None:
         rows = rows[texts_pass(graph, rows, "contains", text)]
     return rows
 
 
-def texts_pass(graph: ExecutionGraph, rows: I64, test: str, wanted: str) -> npt.NDArray[np.bool_]:
+def texts_pass(graph: ExecutionGraph, rows: I64, test: str, value: str) -> npt.NDArray[np.bool_]:
     """Return for each event whether its text passes one of the `TESTS` of `clew.graph.model.text_templates`."""
     ext = graph.ext[rows]
     extended = np.flatnonzero(ext >= 0)
-    passes = np.full(len(rows), TESTS[test]("", wanted))
+    passes = np.full(len(rows), TESTS[test]("", value))
     if not len(extended):
         return passes
-    passes[extended] = graph.extensions.texts.find(test, wanted)[ext[extended]]
+    passes[extended] = graph.extensions.texts.find(test, value)[ext[extended]]
     # Events with the failed flag have a derived text that describes the failure, so they are tested one by one.
     failed = extended[(graph.extensions.flags[ext[extended]] & FLAG_FAILED) != 0]
-    passes[failed] = [TESTS[test](graph.text(row), wanted) for row in rows[failed].tolist()]
+    passes[failed] = [TESTS[test](graph.text(row), value) for row in rows[failed].tolist()]
     return passes
 
 
-def same_file(path: str, wanted: str) -> bool:
-    """Return whether `wanted` is the path itself or a whole-component suffix of it."""
-    path, wanted = path.replace("\\", "/"), wanted.replace("\\", "/")
-    parts = wanted.split("/")
+def same_file(path: str, suffix: str) -> bool:
+    """Return whether `suffix` is the path itself or a whole-component suffix of it."""
+    path, suffix = path.replace("\\", "/"), suffix.replace("\\", "/")
+    parts = suffix.split("/")
     while parts and parts[0] in ("", ".", ".."):
         del parts[0]
-    return bool(path) and (path == wanted or path.endswith("/" + "/".join(parts)))
+    return bool(path) and (path == suffix or path.endswith("/" + "/".join(parts)))

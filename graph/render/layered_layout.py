@@ -11,7 +11,7 @@ SWEEPS = 4
 
 
 def layered(nodes: int, edges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return for each node its layer and its place in the layer, both from 0. Edges that close a circle count as
+    """Return for each node its layer and its place in the layer, both from 0. Edges that close a cycle count as
     reversed.
     """
     pairs = _acyclic(nodes, sorted({(a, b) for a, b in edges if a != b}))
@@ -30,8 +30,8 @@ def layered(nodes: int, edges: Iterable[tuple[int, int]]) -> list[tuple[int, int
     for sweep in range(SWEEPS):
         forward = sweep % 2 == 0
         for members in layers if forward else reversed(layers):
-            beside = before if forward else after
-            members.sort(key=lambda node: (_middle(beside[node], place, place[node]), place[node]))
+            neighbours = before if forward else after
+            members.sort(key=lambda node: (_middle(neighbours[node], place, place[node]), place[node]))
             _number(members, place)
     return list(zip(layer, place, strict=True))
 
@@ -41,8 +41,8 @@ def _number(members: Sequence[int], place: list[int]) -> None:
         place[node] = number
 
 
-def _middle(beside: Sequence[int], place: Sequence[int], otherwise: int) -> float:
-    return sum(place[node] for node in beside) / len(beside) if beside else otherwise
+def _middle(neighbours: Sequence[int], place: Sequence[int], otherwise: int) -> float:
+    return sum(place[node] for node in neighbours) / len(neighbours) if neighbours else otherwise
 
 
 def _acyclic(nodes: int, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

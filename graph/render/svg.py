@@ -29,6 +29,8 @@ _NARROW, _WIDE = frozenset(" fijlrt.,:;'|!()[]/-I"), frozenset("mwMW@%…—")
 
 @dataclass(frozen=True)
 class Box:
+    """A node of the image."""
+
     label: str
     note: str
     size: float
@@ -37,6 +39,8 @@ class Box:
 
 @dataclass(frozen=True)
 class Line:
+    """A line between two nodes, by their indices."""
+
     source: int
     target: int
     kind: str
@@ -46,12 +50,12 @@ def draw(boxes: Sequence[Box], lines: Sequence[Line]) -> str:
     """Return the image: nodes from left to right, lines coloured by kind. A node's tooltip has its whole label and
     note.
     """
-    said = ""
+    omission = ""
     if len(boxes) > DRAWN:
-        said = f"{len(boxes):,} nodes; the {LARGEST} largest are drawn"
-        kept = sorted(sorted(range(len(boxes)), key=lambda node: -boxes[node].size)[:LARGEST])
-        number = {node: place for place, node in enumerate(kept)}
-        boxes = [boxes[node] for node in kept]
+        omission = f"{len(boxes):,} nodes; the {LARGEST} largest are drawn"
+        largest = sorted(sorted(range(len(boxes)), key=lambda node: -boxes[node].size)[:LARGEST])
+        number = {node: place for place, node in enumerate(largest)}
+        boxes = [boxes[node] for node in largest]
         lines = [
             Line(number[line.source], number[line.target], line.kind)
             for line in lines
@@ -65,7 +69,7 @@ def draw(boxes: Sequence[Box], lines: Sequence[Line]) -> str:
     pairs = {(line.source, line.target): line.kind for line in lines if line.source != line.target}
     drawn = [(a, b, kind, _is_far(places[a][0], places[b][0])) for (a, b), kind in sorted(pairs.items())]
     gap_y = _ARC if any(far for *_, far in drawn) else _GAP_Y
-    top = _MARGIN + (_TEXT if said or not boxes else 0) + gap_y - _GAP_Y
+    top = _MARGIN + (_TEXT if omission or not boxes else 0) + gap_y - _GAP_Y
     corner = [
         (
             _MARGIN + layer * (_WIDTH + _GAP_X),
@@ -73,15 +77,15 @@ def draw(boxes: Sequence[Box], lines: Sequence[Line]) -> str:
         )
         for layer, place in places
     ]
-    width = max(2 * _MARGIN + len(filled) * (_WIDTH + _GAP_X) - _GAP_X, 2 * _MARGIN + 8 * len(said))
+    width = max(2 * _MARGIN + len(filled) * (_WIDTH + _GAP_X) - _GAP_X, 2 * _MARGIN + 8 * len(omission))
     height = top + (tallest * (_HEIGHT + gap_y) - gap_y if boxes else 0) + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:g}" viewBox="0 0 {width} {height:g}" '
         f'font-family="system-ui, sans-serif" font-size="{_LETTERS}">'
     ]
-    if said or not boxes:
+    if omission or not boxes:
         parts.append(
-            f'<text x="{_MARGIN}" y="{_MARGIN + 8}" fill="{_PLAIN}">{escape(said or "nothing to draw")}</text>'
+            f'<text x="{_MARGIN}" y="{_MARGIN + 8}" fill="{_PLAIN}">{escape(omission or "nothing to draw")}</text>'
         )
     parts += [
         _arc(corner[a], corner[b], kind) if far else _line(corner[a], corner[b], kind) for a, b, kind, far in drawn
@@ -151,23 +155,23 @@ def _breadth(mark: str) -> float:
     return 0.8 if mark.isupper() else 0.64
 
 
-def _fitting(text: str, room: float) -> int:
+def _fitting(text: str, width: float) -> int:
     """Return how many leading characters fit."""
     for count, breadth in enumerate(accumulate(map(_breadth, text))):
-        if breadth > room:
+        if breadth > width:
             return count
     return len(text)
 
 
-def _end_cut(text: str, room: float) -> str:
-    return text if _fitting(text, room) == len(text) else text[: _fitting(text, room - 1)] + "…"
+def _end_cut(text: str, width: float) -> str:
+    return text if _fitting(text, width) == len(text) else text[: _fitting(text, width - 1)] + "…"
 
 
-def _middle_cut(text: str, room: float) -> str:
+def _middle_cut(text: str, width: float) -> str:
     """Cut a text in the middle, because the beginning and end of a name tell most."""
-    if _fitting(text, room) == len(text):
+    if _fitting(text, width) == len(text):
         return text
-    half = (room - 1) / 2
+    half = (width - 1) / 2
     return f"{text[: _fitting(text, half)]}…{text[len(text) - _fitting(text[::-1], half) :]}"
 
 

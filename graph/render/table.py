@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Hold `values[codes]`, or the codes themselves if there are no values."""
+    """The values `values[codes]`, or the codes themselves if there are no values."""
 
     codes: npt.NDArray[Any]
     values: Sequence[Any] | None = None
@@ -44,6 +44,8 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Table:
+    """Named columns of equal length."""
+
     columns: dict[str, Column]
 
     @property

@@ -1,7 +1,7 @@
-"""Arrays that lie in files without names, for whoever keeps a large graph open for long: what is not looked at takes no memory.
+"""Allocates arrays in memory-mapped temp files, so that a graph that is open for long takes memory only for the used parts.
 
-Invariants: room on the disk is reserved before an array is written to, so that a full disk means memory as ever and never a
-signal; a file is gone with its last array, whatever ends us.
+Invariants: disk space is reserved before an array is written, so a full disk causes an allocation in memory and never a signal.
+A file is removed with its last array, however the process ends.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 SMALL = 1 << 20
-"""Bytes of an array that is as well kept in memory."""
+"""The size in bytes below which an array is in memory."""
 
 
 MUCH = 1 << 29
-"""Bytes of files that may be in our memory before they are let go: what is looked at again soon is there."""
+"""The bytes of mapped files that may stay in memory, so that arrays that are soon used again are there."""
 
 
 def is_much() -> bool:
-    """Is more of files in our memory?"""
+    """Return whether more than `MUCH` bytes of mapped files are in this process's memory."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[2])
     except (OSError, ValueError, IndexError):
@@ -34,28 +34,28 @@ def is_much() -> bool:
     return pages * mmap.PAGESIZE > MUCH
 
 
-class Room(Protocol):
-    """Makes arrays, whose values are arbitrary; as `numpy.empty` does."""
+class Allocator(Protocol):
+    """An allocator of uninitialised arrays, such as `numpy.empty`."""
 
     def __call__(self, shape: int | tuple[int, ...], dtype: Any, /) -> npt.NDArray[Any]: ...
 
 
-class Spilled:
-    """`room` of its own, in files in a folder. Where there can be none it is in memory."""
+class MappedFiles:
+    """An allocator in memory-mapped temp files in a folder. If a file cannot be made, the array is in memory."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        # Threads add to it while others go through a copy, which takes one step of the interpreter. No callback tells of
-        # what is gone: whoever is interrupted in one is not interrupted.
+        # Threads add to it while others iterate over a copy; copying is atomic in the interpreter. The weak references have no
+        # callbacks, because an exception that interrupts a thread inside one would be lost.
         self._maps: dict[int, weakref.ref[mmap.mmap]] = {}
         self._numbers = itertools.count()
 
-    def room(self, shape: int | tuple[int, ...], dtype: Any, /) -> npt.NDArray[Any]:
+    def allocate(self, shape: int | tuple[int, ...], dtype: Any, /) -> npt.NDArray[Any]:
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         mapped = self._map(size) if size >= SMALL and hasattr(os, "posix_fallocate") else None
         if mapped is None:
             return np.empty(shape, dtype)
-        self._there()
+        self._existing()
         self._maps[next(self._numbers)] = weakref.ref(mapped)
         return np.frombuffer(mapped, dtype).reshape(shape)
 
@@ -67,19 +67,19 @@ class Spilled:
         except OSError:
             return None
 
-    def let_go(self) -> None:
-        """Nothing of the arrays takes memory of ours, until it is looked at again."""
+    def release_memory(self) -> None:
+        """Release the memory of all arrays until they are used again."""
         if hasattr(mmap, "MADV_DONTNEED"):
-            for mapped in self._there():
+            for mapped in self._existing():
                 mapped.madvise(mmap.MADV_DONTNEED)
 
-    def _there(self) -> list[mmap.mmap]:
-        """Those that are; the others are forgotten."""
-        there = []
-        for number, known in self._maps.copy().items():
-            mapped = known()
+    def _existing(self) -> list[mmap.mmap]:
+        """Return the maps that still exist, and forget the others."""
+        existing = []
+        for number, reference in self._maps.copy().items():
+            mapped = reference()
             if mapped is None:
                 self._maps.pop(number, None)
             else:
-                there.append(mapped)
-        return there
+                existing.append(mapped)
+        return existing

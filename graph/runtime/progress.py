@@ -1,6 +1,6 @@
-"""How far a piece of work is, for whoever shows it.
+"""Reports the progress of work, and cancels it.
 
-Invariant: work that hears of nobody's wish to stop goes on; whoever has one raises it from the callback, and nothing is left.
+Invariant: work continues until the progress callback raises. Then it stops and leaves no unfinished results.
 """
 
 from __future__ import annotations
@@ -13,53 +13,52 @@ from typing import Protocol
 from clew.records.read.parallel import Ending
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is read or made (a file's name, say), how much of it is done, and how much there is, by any thread, one at a
-time. The name is "" when all is done. What it raises ends the work."""
+"""A callback with the name of the current work (e.g. of a file), the amount done, and the total. Any thread may call it, one at
+a time. The name is "" when all work is done. An exception that it raises stops the work."""
 
 
-def nobody(_name: str, _done: int, _size: int) -> None:
-    """A progress that nobody looks at."""
+def no_progress(_name: str, _done: int, _size: int) -> None:
+    """Ignore progress."""
 
 
-class Wanted(Protocol):
-    """Whether work is still wanted, asked by who only waits for it and is to hear at once when it is not."""
+class Cancellation(Protocol):
+    """A cancellation of work, for a caller that waits for the work and has to react at once."""
 
     def check(self) -> None:
-        """Raises when it is not."""
+        """Raises when the work was cancelled."""
 
-    def when_unwanted(self, tell: Callable[[], None], /) -> contextlib.AbstractContextManager[None]:
-        """Inside of the `with` `tell` is called once, by any thread, when it is not wanted any more. Raises as `check`."""
+    def on_cancel(self, notify: Callable[[], None], /) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which any thread calls `notify` once if the work is cancelled. Raises the same as `check`."""
 
 
-class Always:
-    """Nobody changes their mind."""
-
+class _NeverCancelled:
     def check(self) -> None:
         pass
 
-    def when_unwanted(self, _tell: Callable[[], None], /) -> contextlib.AbstractContextManager[None]:
+    def on_cancel(self, _notify: Callable[[], None], /) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
 
-ALWAYS = Always()
+NEVER_CANCELLED = _NeverCancelled()
 
 
 class Meter:
-    """Tells how much of a piece of work is done that several threads do parts of."""
+    """Reports the progress of work that several threads share."""
 
     def __init__(self, progress: Progress, name: str, size: int) -> None:
         self._progress, self._name, self._size = progress, name, size
         self._done = 0
-        self._telling = threading.Lock()
+        self._reporting = threading.Lock()
         self.ending = Ending()
-        """Of those threads."""
+        """The signal that ends those threads."""
 
     def next(self, size: int) -> None:
-        """So much of it comes next."""
-        with self._telling:
+        """Report the progress before work on the next `size` units."""
+        with self._reporting:
             self.ending.look()
             self._progress(self._name, self._done, self._size)
             self._done += size
 
     def over(self) -> None:
+        """Report that all work is done."""
         self._progress(self._name, self._size, self._size)

@@ -1,9 +1,9 @@
-"""Work that makes what is larger than memory: in a process of its own, whose large blocks of memory are files.
+"""Runs work that needs more than the memory in a worker process, whose large allocations are memory-mapped temp files.
 
-The system writes such files out where it would else run out of memory (`csrc/scratch.c`). In a process of its own, since
-everything in it has to take its memory there: also what numpy sorts in, Arrow's buffers and Python's lists. Invariants: the
-process ends with whoever waits for it, however that ends, and its blocks with the process; what it was told to write is all
-that it leaves.
+The system writes such files to disk instead of running out of memory (`csrc/file_malloc.c`). This needs a separate process,
+because it replaces malloc for everything in it, including numpy's sort buffers, Arrow's buffers and Python's lists. Invariants:
+the worker ends with its creator, however that ends, and its files end with the worker. It leaves only the files that the work
+writes.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from clew.graph.runtime.progress import ALWAYS, Progress, Wanted
+from clew.graph.runtime.progress import NEVER_CANCELLED, Cancellation, Progress
 from clew.records.errors import ClewError
 from clew.records.run.directory import CAUSE_VARIABLE, RUN_VARIABLE
 
 T = TypeVar("T")
 
 LARGE = 1 << 20
-"""Blocks from this size on are files. Smaller ones cost more time as such, and only strands, places and the like have many."""
+"""The size in bytes from which on allocations are files. Files for smaller ones would take longer than they save memory."""
 PARTS = 1 << 26
-"""As `LARGE`, for work that goes through a run part by part: what it makes of a part stays in memory, since files for all of
-that would take longer than the work itself."""
+"""The same as `LARGE`, for work on one part of a run at a time: temporary arrays of a part stay in memory, because files for
+them would take longer than the work itself."""
 _MODULE = "clew.graph.runtime._file_malloc"
 _PRELOAD = "LD_PRELOAD"
 _FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
-"""Arrow is to ask malloc, and nothing here multiplies matrices."""
+"""Settings that make Arrow use malloc, and that avoid threads for linear algebra, which the work does not use."""
 END_SECONDS = 0.01
-"""For how long the end of what is not wanted any more is waited for."""
+"""The time to wait for the end of a killed worker."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class NoRoom(Exception):
-    """The disk did not suffice; the text says how."""
+    """Raised when the disk space does not suffice; the message is the system's error."""
 
 
 def is_possible() -> bool:
-    """Is there what it takes: glibc, and a compiler when clew was installed?"""
+    """Return whether workers are supported: this needs glibc, and a compiler when clew was installed."""
     return bool(sys.executable) and _preloaded() is not None
 
 
@@ -61,19 +61,20 @@ def run(
     given: tuple[Any, ...],
     folder: Path,
     progress: Progress,
-    wanted: Wanted = ALWAYS,
+    cancellation: Cancellation = NEVER_CANCELLED,
     *,
     large: int = LARGE,
 ) -> T:
-    """What `work(*given, progress)` gives, a function of a module and values that can be pickled. Its blocks of `large` bytes
-    and more are files in `folder`, which have no names.
+    """Return `work(*given, progress)`, computed in a worker process. `work` is a module's function; `given` can be pickled.
 
-    Raises what the work raises, `NoRoom` and `MemoryError`, and `ClewError` when it was killed. What `progress` raises ends it,
-    and what `wanted` raises, also while the work says nothing.
+    Allocations of `large` bytes and more are unnamed files in `folder`. An exception of `progress` or `cancellation` stops the
+    work; the latter also while the work reports nothing.
+
+    Raises any exception of the work, `NoRoom`, `MemoryError`, and `ClewError` when the worker was killed.
     """
     process = WorkerProcess(folder, large=large)
     try:
-        return process.ask(work, given, progress, wanted)
+        return process.ask(work, given, progress, cancellation)
     finally:
         process.end()
 
@@ -84,11 +85,11 @@ class WorkerProcess:
     def __init__(self, folder: Path, *, large: int = LARGE) -> None:
         library = os.open(_preloaded() or "", os.O_RDONLY | os.O_CLOEXEC)
         environment = {name: value for name, value in os.environ.items() if name not in {RUN_VARIABLE, CAUSE_VARIABLE}}
-        # By its descriptor: a path may have a space in it, where a list of libraries goes on.
+        # Pass its descriptor, because a space in a path would separate libraries.
         environment |= {_PRELOAD: f"/proc/self/fd/{library}", **_FRUGAL}
         try:
             self._process = subprocess.Popen(
-                # -P: the folder that we are in may be full of names that are modules' of ours.
+                # -P: files in the current folder may have the names of modules.
                 [sys.executable, "-P", "-c", "from clew.graph.runtime.worker_process import main; main()"],
                 env=environment, pass_fds=(library,), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, start_new_session=True,
@@ -102,59 +103,61 @@ class WorkerProcess:
             target=_listen, args=(self._process, self._process.stdout, self._messages), daemon=True
         )
         self._listener.start()
-        self._tell((os.fspath(folder.absolute()), large))
+        self._send((os.fspath(folder.absolute()), large))
 
-    def ask(self, work: Callable[..., T], given: tuple[Any, ...], progress: Progress, wanted: Wanted) -> T:
-        """As `run`, by one thread at a time. Once it has raised something, nothing more is to be asked."""
-        self._tell((work, given))
-        with wanted.when_unwanted(lambda: self._messages.put(("unwanted",))):
-            answer: T = _answer(self._messages, progress, wanted)
+    def ask(self, work: Callable[..., T], given: tuple[Any, ...], progress: Progress, cancellation: Cancellation) -> T:
+        """Run work like `run`, for one thread at a time. After an exception the worker cannot be used again."""
+        self._send((work, given))
+        with cancellation.on_cancel(lambda: self._messages.put(("cancelled",))):
+            answer: T = _answer(self._messages, progress, cancellation)
         return answer
 
     def end(self) -> None:
+        """Kill the worker."""
         self._process.kill()
         with contextlib.suppress(BrokenPipeError):
             self._pipe.close()
-        # The system takes its time to give so much memory back, for which nobody has to wait.
+        # Releasing much memory takes the system a while; do not wait for it.
         self._listener.join(END_SECONDS)
 
-    def _tell(self, what: object) -> None:
-        # Of one that ended it is said how when it is asked.
+    def _send(self, message: object) -> None:
+        # If the worker has ended, `ask` reports how.
         with contextlib.suppress(BrokenPipeError):
-            pickle.dump(what, self._pipe)
+            pickle.dump(message, self._pipe)
             self._pipe.flush()
 
 
 def _listen(process: subprocess.Popen[bytes], pipe: IO[bytes], messages: queue.SimpleQueue[Any]) -> None:
-    """Passes on what the process says, and at last how it ended."""
+    """Queue the messages of the worker, and finally its exit code."""
     with pipe, contextlib.suppress(EOFError, pickle.UnpicklingError):
         while True:
             messages.put(pickle.load(pipe))
     messages.put(("ended", process.wait()))
 
 
-def _answer(messages: queue.SimpleQueue[Any], progress: Progress, wanted: Wanted) -> Any:
+def _answer(messages: queue.SimpleQueue[Any], progress: Progress, cancellation: Cancellation) -> Any:
     while True:
-        wanted.check()
-        kind, *said = messages.get()
+        cancellation.check()
+        kind, *content = messages.get()
         if kind == "ended":
-            (code,) = said
+            (code,) = content
             how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended early (exit code {code})"
-            why = "; the system does so where memory runs out" if code == -signal.SIGKILL else ""
-            raise ClewError(f"the process that worked on it {how}{why}") from None
+            why = "; the system does so when memory runs out" if code == -signal.SIGKILL else ""
+            raise ClewError(f"the worker process {how}{why}") from None
         if kind == "progress":
-            progress(*said)
+            progress(*content)
         elif kind == "done":
-            return said[0]
+            return content[0]
         elif kind == "failed":
-            raise said[0]
+            raise content[0]
 
 
-# In the process
+# In the worker
 
 
 def main() -> None:
-    # What prints something shall not do so between our messages.
+    """Run the work that arrives on stdin, and write messages to stdout, until stdin ends."""
+    # Redirect stdout to stderr, so that printed text does not mix with the messages.
     messages = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     del os.environ[_PRELOAD]
@@ -163,24 +166,24 @@ def main() -> None:
     from clew.graph.runtime import _file_malloc
 
     _file_malloc.begin(folder, large)
-    threading.Thread(target=_hear, args=(work,), daemon=True).start()
-    saying = threading.Lock()
+    threading.Thread(target=_receive, args=(work,), daemon=True).start()
+    sending = threading.Lock()
 
-    def say(*what: Any) -> None:
-        with saying:
-            pickle.dump(what, messages)
+    def send(*message: Any) -> None:
+        with sending:
+            pickle.dump(message, messages)
             messages.flush()
 
     try:
         while True:
-            what, given = work.get()
-            say("done", _do(what, given, lambda *step: say("progress", *step)))
+            function, given = work.get()
+            send("done", _do(function, given, lambda *step: send("progress", *step)))
     except BaseException as error:
-        say("failed", _picklable(error))
+        send("failed", _picklable(error))
 
 
-def _hear(work: queue.SimpleQueue[Any]) -> None:
-    """What to do next; the end of whoever says so is ours."""
+def _receive(work: queue.SimpleQueue[Any]) -> None:
+    """Queue work from stdin. Exit when stdin ends, i.e. when the creator does."""
     try:
         while True:
             work.put(pickle.load(sys.stdin.buffer))
@@ -193,7 +196,7 @@ def _do(work: Callable[..., T], given: tuple[Any, ...], progress: Progress) -> T
 
     try:
         return work(*given, progress)
-    except MemoryError as error:  # Arrow's is one, too
+    except MemoryError as error:  # Arrow's error is a subclass
         if refused := _file_malloc.refused():
             raise NoRoom(os.strerror(refused)) from error
         raise MemoryError from error

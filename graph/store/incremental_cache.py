@@ -1,9 +1,9 @@
-"""What has been read of a run that goes on, kept in `growing/` in its folder, so that who opens it next reads on from there.
+"""Caches the records that were read of a live run in `growing/` in its folder, so that the next reader continues after them.
 
-Columns are in files that never change and are mapped into memory; `state` says what of them is whose, and how far each thread
-was read and taken apart. Invariants: what is kept is used only if every byte has the checksum that it was written with, and of
-a thread only if its stream still begins with the very records that were read; whoever is killed while writing leaves an old
-state or a new one; one process writes at a time, and who can't write reads all the same.
+Columns are in immutable files that are mapped into memory. The file `state` assigns them to threads, and records how far each
+thread was read and split. Invariants: the cache is used only if every byte has its original checksum, and for a thread only if
+its stream still begins with the same records. A process that is killed while writing leaves the old state or the new one. Only
+one process writes at a time; others only read.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from clew.records.read.scan_cache import Known
 
 GROWING_FOLDER = "growing"
 FORMAT = 2
-"""Goes up with every change of what is kept, or of how records are read."""
+"""The version of the cache; increment it with every change of its contents or of how records are read."""
 _STATE = "state"
 _COLUMNS = ".columns"
 _DEFINITIONS = ".definitions"
 _RATIO = 4
-"""A file is written anew, with what is added, unless it has so many times as many records: so there are few, and each record
-is written a few times at most."""
+"""New records are merged with the last file unless that has this many times as many records. So there are few files, and each
+record is rewritten only a few times."""
 _MORE = 1.25
-"""Definitions are written anew when there are so many times as many chunks of them: what is known of most is enough."""
+"""Definitions are rewritten when their number of chunks has grown by this factor; until then the older ones suffice."""
 
 _ROWS, _EXTENSIONS, _TEXTS = range(3)
 _LAYOUT: dict[str, tuple[type[np.generic], int]] = {
@@ -56,9 +56,10 @@ _LAYOUT: dict[str, tuple[type[np.generic], int]] = {
     "kind": (np.uint8, _ROWS),
     "texts": (np.uint8, _TEXTS),
 }
-"""The columns of a file, each beginning at a multiple of 8 bytes: their types, and what they have an entry for."""
+"""The columns of a file, with their type and whether they have an entry per row, extension or byte of text. Each begins at
+a multiple of 8 bytes."""
 _NAME = 41
-"""Bytes of a part's name."""
+"""The length of a part's name in bytes."""
 
 _STATE_TYPES: dict[str, type[np.generic]] = {"keys": np.uint64, "names": np.uint8}
 """The types of the state's arrays; all others are 64-bit integers."""
@@ -68,17 +69,17 @@ _Thread = tuple[str, int]
 
 
 class _Stale(Exception):
-    """There is nothing, or not what was written."""
+    """Raised when the cache is missing or not what was written."""
 
 
 @dataclass
 class _File:
-    """Columns of pieces of some threads, one after the other."""
+    """A file with the columns of pieces of some threads, one after the other."""
 
     name: str
     sums: list[int]
     pieces: list[tuple[_Thread, tuple[int, int, int]]]
-    """Whose each is, and how many records, extensions and bytes of texts it has."""
+    """The thread of each piece, and its numbers of records, extensions and bytes of texts."""
 
     @property
     def records(self) -> int:
@@ -87,27 +88,27 @@ class _File:
 
 @dataclass
 class Growing:
-    """Of one run. `keep` is given all that has been read once `threads` were followed."""
+    """The cache of one live run. After reading on from `threads`, pass everything that was read to `keep`."""
 
     folder: Path | None
-    """Where it is kept; None when this process does not write."""
+    """The cache's folder; None when this process does not write."""
     threads: dict[str, dict[int, ThreadRead]] = field(default_factory=dict)
-    """By trace file and serial."""
+    """The cached threads, by trace file and serial."""
     definitions: dict[str, Definitions] = field(default_factory=dict)
-    """By trace file."""
+    """The cached definitions, by trace file."""
     _files: list[_File] = field(default_factory=list)
     _defined: tuple[str, list[int]] | None = None
-    """The file of definitions, and its sums."""
+    """The file of definitions, and its checksums."""
 
     @property
     def known(self) -> dict[str, Known]:
-        """What need not be looked into again."""
+        """The parts and definitions of each trace file that the reader need not scan again."""
         ends = {
             file: {
-                taken.name[:-1]: (taken.frame, taken.size)
+                taken.name[:-1]: (taken.block_crc, taken.size)
                 for thread in threads.values()
                 for taken in thread.taken or ()
-                if taken.frame
+                if taken.block_crc
             }
             for file, threads in self.threads.items()
         }
@@ -119,7 +120,7 @@ class Growing:
         return self.folder is not None
 
     def keep(self, processes: Sequence[ProcessRead]) -> None:
-        """Writes what is new. A disk that refuses leaves what was there."""
+        """Write the new records. If the disk refuses them, the old cache stays."""
         if self.folder is None:
             return
         now = {
@@ -142,17 +143,17 @@ class Growing:
             for name, thread in before.items()
             if thread.pieces and name in now and now[name].pieces and now[name].pieces[0] is thread.pieces[0]
         }
-        # A file with pieces of threads that were read anew is of no use any more, nor can pieces of others be missing.
-        whole = all(name in followed for file in self._files for name, _ in file.pieces)
-        files = list(self._files) if whole else []
-        there = Counter(name for file in files for name, _ in file.pieces)
-        size = sum(len(piece.ticks) for name, thread in now.items() for piece in thread.pieces[there[name] :])
+        # A file with pieces of a reread thread cannot be used, and cannot be dropped alone: it has pieces of other threads.
+        reusable = all(name in followed for file in self._files for name, _ in file.pieces)
+        files = list(self._files) if reusable else []
+        stored = Counter(name for file in files for name, _ in file.pieces)
+        size = sum(len(piece.ticks) for name, thread in now.items() for piece in thread.pieces[stored[name] :])
         while size and files and files[-1].records < _RATIO * size:
             size += files[-1].records
-            there.subtract(name for name, _ in files.pop().pieces)
+            stored.subtract(name for name, _ in files.pop().pieces)
         number = 1 + max((int(path.stem) for path in folder.iterdir() if path.stem.isdigit()), default=0)
         if size:
-            added = {name: thread.pieces[there[name] :] for name, thread in now.items()}
+            added = {name: thread.pieces[stored[name] :] for name, thread in now.items()}
             files.append(_write_columns(folder / f"{number}{_COLUMNS}", added))
         found = {os.path.basename(one.path): one.definitions for one in processes if one.definitions}
         if self._defined is None or _chunks(found) > _MORE * _chunks(self.definitions):
@@ -163,7 +164,7 @@ class Growing:
 
 @contextlib.contextmanager
 def growing(run: Path, *, write: bool) -> Iterator[Growing]:
-    """What is kept of a run. It is nobody else's to write until the end."""
+    """Open the cache of a run. With `write`, lock it until the end, if no other process has."""
     folder, lock = run / GROWING_FOLDER, None
     if write:
         with contextlib.suppress(OSError):
@@ -180,7 +181,7 @@ def growing(run: Path, *, write: bool) -> Iterator[Growing]:
 
 
 def discard(run: Path) -> None:
-    """Removes what is kept, unless somebody writes there."""
+    """Remove the cache of a run, unless another process writes it."""
     folder = run / GROWING_FOLDER
     if not folder.exists():
         return
@@ -193,7 +194,7 @@ def discard(run: Path) -> None:
 
 
 def _lock(folder: Path) -> int:
-    """A descriptor that has the folder's lock. Raises OSError, also when another has it."""
+    """Lock the folder and return the descriptor. Raises OSError, also when another descriptor holds the lock."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -207,7 +208,7 @@ def _lock(folder: Path) -> int:
 
 
 def _places(sizes: Sequence[int]) -> tuple[dict[str, int], int]:
-    """Where each column begins, and the file ends."""
+    """Return the offset of each column, and the size of the file."""
     places, at = {}, 0
     for name, (kind, of) in _LAYOUT.items():
         places[name] = at
@@ -220,7 +221,7 @@ def _sizes(piece: Piece) -> tuple[int, int, int]:
 
 
 def _write_columns(path: Path, threads: Mapping[_Thread, Sequence[Piece]]) -> _File:
-    """One piece for each thread. Raises OSError."""
+    """Write a file of columns, with the pieces of each thread joined to one. Raises OSError."""
     with_pieces = {name: pieces for name, pieces in threads.items() if pieces}
     try:
         with private_file(path) as file:
@@ -276,7 +277,7 @@ def _chunks(definitions: Mapping[str, Definitions]) -> int:
 
 
 def _write_definitions(path: Path, definitions: Mapping[str, Definitions]) -> tuple[str, list[int]]:
-    """By trace file. Raises OSError."""
+    """Write the definitions of each trace file. Return the file's name and checksums. Raises OSError."""
     text = {
         file: {
             "chunks": [(identity.hex(), frame) for identity, frame in one.chunks],
@@ -325,7 +326,7 @@ def _write_state(
         "keys": np.concatenate([thread.steps.keys for thread in threads.values()] or [np.zeros(0, np.uint64)]),
         "counts": np.concatenate([thread.steps.counts for thread in threads.values()] or [np.zeros(0, np.int64)]),
         "names": np.frombuffer(b"".join(one.name for one in taken), np.uint8),
-        "taken": np.array([(one.frame, one.size, one.crc) for one in taken], np.int64),
+        "taken": np.array([(one.block_crc, one.size, one.crc) for one in taken], np.int64),
     }
     about = {
         "definitions": defined,
@@ -346,7 +347,7 @@ def _state(folder: Path) -> Sidecar:
 
 
 def _load(folder: Path, to: Growing) -> None:
-    """All of it or nothing. Raises `_Stale`."""
+    """Load the cache into `to`, completely or not at all. Raises `_Stale`."""
     saved = _state(folder).read(lambda name: _STATE_TYPES.get(name, np.int64))
     if saved is None:
         raise _Stale

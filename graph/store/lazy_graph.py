@@ -1,6 +1,6 @@
-"""The graph of a store: its columns are read, or follow from others, when they are first looked at.
+"""The graph of a store, whose columns are read or computed on first use.
 
-Invariant: it answers as the graph that was stored; a table that turns out damaged is made anew before it is believed.
+Invariant: it gives the same answers as the graph that was stored. A damaged table is rebuilt before it is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clew.graph.build.call_times import call_times
 from clew.graph.model.graph import I64, U8, U32, Calls, ExecutionGraph, Extensions, Regions, Rows, Strand
 from clew.graph.model.ownership import owners
 from clew.graph.model.text_templates import Templated, TemplatedTexts
-from clew.graph.runtime.mmap_arrays import Room, Spilled
+from clew.graph.runtime.mmap_arrays import Allocator, MappedFiles
 from clew.graph.store.parquet_read import ROWS_A_GROUP, DamagedTable, Table
 
 T = TypeVar("T")
@@ -32,38 +32,40 @@ _EVENT_COLUMNS = {
     "region": "region",
     "idle": "idle",
 }
-"""Columns of a graph's events by those of the table."""
+"""The columns of the table of events, by the graph's names."""
 
 
 LARGE = 1 << 22
-"""Events of a graph whose columns are not kept by chance."""
+"""The number of events above which columns are released after a single pass, and may be in memory-mapped temp files."""
 NESTED = 1 << 25
-"""Events of the strands whose calls are kept when they were asked for one event at a time."""
+"""The number of events whose calls are cached, strand by strand, for queries of single events."""
 PARTS, PARTS_IN_FILES = 16, 128
-"""Columns in a group of rows that are kept: decoded they have some megabytes each."""
-_SMALL = frozenset({"regions", "channel_ids", "site_is_adapter", "strand_process", "answers", "_spilled"})
+"""The number of cached columns of one group of rows; decoded, each has some megabytes."""
+_SMALL = frozenset({"regions", "channel_ids", "site_is_adapter", "strand_process", "answers", "_files"})
 
 
 class StoredTables:
-    """The tables in a store's folder. `again` makes the store anew when one is damaged, and gives what its manifest says of
-    the new ones; it raises `RunError` where that cannot be done."""
+    """The tables in a store's folder.
+
+    `rebuild` rebuilds the store when a table is damaged, and returns the tables' entry of the new manifest. Raises `RunError`.
+    """
 
     def __init__(
-        self, folder: Path, written: Mapping[str, Any], again: Callable[[DamagedTable], Mapping[str, Any]]
+        self, folder: Path, written: Mapping[str, Any], rebuild: Callable[[DamagedTable], Mapping[str, Any]]
     ) -> None:
         self.folder = folder
-        """Where they are kept, wherever they were opened."""
-        self._again = again
-        self._tables = {name: Table(folder, name, said) for name, said in written.items()}
+        """The store's permanent folder, even if the tables were opened elsewhere."""
+        self._rebuild = rebuild
+        self._tables = {name: Table(folder, name, about) for name, about in written.items()}
 
     def get(self, name: str, read: Callable[[Table], T]) -> T:
-        """What `read` makes of a table."""
+        """Return the result of `read` for a table. Rebuild the store and retry once if the table is damaged."""
         try:
             return read(self._tables[name])
         except (DamagedTable, OSError) as error:
             damage = error if isinstance(error, DamagedTable) else DamagedTable(str(error))
-            written = self._again(damage)
-            self._tables = {name: Table(self.folder, name, said) for name, said in written.items()}
+            written = self._rebuild(damage)
+            self._tables = {name: Table(self.folder, name, about) for name, about in written.items()}
             return read(self._tables[name])
 
     def length(self, name: str) -> int:
@@ -75,13 +77,13 @@ class StoredTables:
 
     @property
     def identity(self) -> list[Any]:
-        """Equal for equal tables: their names and checksums."""
+        """The names and checksums of the tables, which are equal for equal tables."""
         return [[name, table.sums] for name, table in sorted(self._tables.items())]
 
     def numbers(
-        self, name: str, column: str, dtype: type, *, group: int | None = None, room: Room = np.empty
+        self, name: str, column: str, dtype: type, *, group: int | None = None, allocate: Allocator = np.empty
     ) -> npt.NDArray[Any]:
-        return self.get(name, lambda table: table.numbers(column, dtype, group=group, room=room))
+        return self.get(name, lambda table: table.numbers(column, dtype, group=group, allocate=allocate))
 
 
 class StoredTexts(TemplatedTexts):
@@ -103,7 +105,7 @@ class StoredTexts(TemplatedTexts):
         return self._group(group).text(row - first)
 
     def parts(self) -> Iterator[tuple[int, Templated]]:
-        """A group of rows at a time, none of which is kept."""
+        """Yield all texts, a group of rows at a time, without caching them."""
         first = 0
         for group in range(self._tables.get("payloads", lambda table: table.groups)):
             part = self._read_group(group)
@@ -126,7 +128,7 @@ def _parameters(tables: StoredTables, group: int | None) -> tuple[Any, I64]:
     ).column(0)
     import pyarrow as pa
 
-    # Combined by hand: offsets of 32 bits may not reach.
+    # Do not combine the chunks with Arrow: their offsets have 32 bits, which may overflow.
     values = [chunk.flatten().cast(pa.large_string()) for chunk in lists.chunks]
     counts = [np.diff(np.asarray(chunk.offsets)) for chunk in lists.chunks]
     first = np.concatenate(([0], np.cumsum(np.concatenate(counts)))) if counts else np.zeros(1)
@@ -134,43 +136,45 @@ def _parameters(tables: StoredTables, group: int | None) -> tuple[Any, I64]:
 
 
 class StoredGraph(ExecutionGraph):
-    """A graph of which `tables` has the columns; made by `of`."""
+    """A graph whose columns are in `tables`. Create it with `of`."""
 
     tables: StoredTables
 
     @staticmethod
-    def of(tables: StoredTables, known: Mapping[str, Any]) -> StoredGraph:
-        """`known` are the attributes that are no columns."""
+    def of(tables: StoredTables, attributes: Mapping[str, Any]) -> StoredGraph:
+        """Create a graph. `attributes` has the attributes that are not columns."""
         graph: StoredGraph = object.__new__(StoredGraph)
-        graph.__dict__.update(known, tables=tables)
+        graph.__dict__.update(attributes, tables=tables)
         return graph
 
     def __len__(self) -> int:
         return self.tables.length("events")
 
     def spare(self) -> None:
-        if len(self) > LARGE and "_spilled" not in self.__dict__:
-            self.__dict__["_spilled"] = Spilled(self.tables.folder)
+        if len(self) > LARGE and "_files" not in self.__dict__:
+            self.__dict__["_files"] = MappedFiles(self.tables.folder)
             self.__dict__.pop("_parts", None)
 
     @property
-    def room(self) -> Room:
-        spilled: Spilled | None = self.__dict__.get("_spilled")
-        return spilled.room if spilled else np.empty
+    def allocate(self) -> Allocator:
+        files: MappedFiles | None = self.__dict__.get("_files")
+        return files.allocate if files else np.empty
 
-    def let_go(self) -> None:
-        spilled: Spilled | None = self.__dict__.get("_spilled")
-        if spilled:
-            spilled.let_go()
+    def release_memory(self) -> None:
+        files: MappedFiles | None = self.__dict__.get("_files")
+        if files:
+            files.release_memory()
 
-    def _made(self, make: Callable[[], T]) -> T:
-        """What takes a look at all of some columns, which are not looked at again soon."""
-        made = make()
-        self.let_go()
-        return made
+    def _then_release(self, compute: Callable[[], T]) -> T:
+        """Return `compute()`, which reads whole columns, and release their memory because they are not read again soon."""
+        result = compute()
+        self.release_memory()
+        return result
 
     def _column(self, name: str, dtype: type) -> npt.NDArray[Any]:
-        return self._made(lambda: self.tables.numbers("events", _EVENT_COLUMNS[name], dtype, room=self.room))
+        return self._then_release(
+            lambda: self.tables.numbers("events", _EVENT_COLUMNS[name], dtype, allocate=self.allocate)
+        )
 
     @cached_property
     def ts(self) -> I64:
@@ -198,7 +202,7 @@ class StoredGraph(ExecutionGraph):
 
     @cached_property
     def ext(self) -> npt.NDArray[np.int32]:
-        rows: npt.NDArray[np.int32] = self.room(len(self), np.int32)
+        rows: npt.NDArray[np.int32] = self.allocate(len(self), np.int32)
         rows[:] = -1
         events = self.tables.numbers("payloads", "event", np.int64)
         rows[events] = np.arange(len(events), dtype=np.int32)
@@ -243,17 +247,17 @@ class StoredGraph(ExecutionGraph):
 
     @contextmanager
     def passing(self) -> Iterator[Callable[[], None]]:
-        known = set(self.__dict__)
+        before = set(self.__dict__)
 
-        def let_go() -> None:
+        def release() -> None:
             if len(self) > LARGE:
-                for name in set(self.__dict__) - known - _SMALL:
+                for name in set(self.__dict__) - before - _SMALL:
                     self.__dict__.pop(name, None)
 
         try:
-            yield let_go
+            yield release
         finally:
-            let_go()
+            release()
 
     # One event at a time
 
@@ -285,16 +289,18 @@ class StoredGraph(ExecutionGraph):
 
     @cached_property
     def _parts(self) -> Callable[[str, int], npt.NDArray[Any]]:
-        """A column in a group of rows; the last ones are kept."""
+        """A function that returns a column of one group of rows, and caches the last ones."""
 
         def read(column: str, group: int) -> npt.NDArray[Any]:
             types = {"ts": np.int64, "kind": np.uint8, "idle": np.bool_}
-            return self.tables.numbers("events", column, types.get(column, np.uint32), group=group, room=self.room)
+            return self.tables.numbers(
+                "events", column, types.get(column, np.uint32), group=group, allocate=self.allocate
+            )
 
-        return lru_cache(PARTS_IN_FILES if "_spilled" in self.__dict__ else PARTS)(read)
+        return lru_cache(PARTS_IN_FILES if "_files" in self.__dict__ else PARTS)(read)
 
     def _part(self, column: str, start: int, stop: int) -> npt.NDArray[Any]:
-        """A column of the events in the rows from `start` up to `stop`."""
+        """Return a column of the events in `range(start, stop)`."""
         if column in self.__dict__:
             whole: npt.NDArray[Any] = getattr(self, column)[start:stop]
             return whole
@@ -304,15 +310,17 @@ class StoredGraph(ExecutionGraph):
         return np.concatenate(parts)[start - first : stop - first]
 
     def _strand_nesting(self, strand: Strand) -> Nesting:
-        """The calls of a strand, its rows counted from its first; the last ones are kept."""
-        kept = self._nestings
-        found = kept.pop(strand.index, None)
+        """Return the calls of a strand, with rows relative to its first, and cache the last ones."""
+        cache = self._nestings
+        found = cache.pop(strand.index, None)
         if found is None:
             part, bounds = partial(self._part, start=strand.start, stop=strand.stop), [0, strand.stop - strand.start]
-            found = self._made(lambda: nest(part("kind"), part("site"), np.array(bounds, np.int64), self.room))
-            while kept and sum(len(one.call) for one in kept.values()) + bounds[1] > NESTED:
-                del kept[next(iter(kept))]
-        kept[strand.index] = found
+            found = self._then_release(
+                lambda: nest(part("kind"), part("site"), np.array(bounds, np.int64), self.allocate)
+            )
+            while cache and sum(len(one.call) for one in cache.values()) + bounds[1] > NESTED:
+                del cache[next(iter(cache))]
+        cache[strand.index] = found
         return found
 
     @cached_property
@@ -320,19 +328,19 @@ class StoredGraph(ExecutionGraph):
         return {}
 
     def _owner(self, event: int) -> int:
-        """One value of `owner`: what names an event lies in its region and, of a task, in the steps around it."""
+        """Return one value of `owner`. The owner is in the event's region; in a task also in the steps around it."""
         strand = self.strands[self.at("strand", event)]
         region = self.at("region", event)
         start, stop = strand.start, strand.stop
         if strand.kind == "thread":
             start, stop = max(int(self.regions.first[region]) - 1, start), int(self.regions.last[region]) + 1
-        kept, of = self._owners, (strand.index, start, stop)
-        found = kept.pop(of, None)
+        cache, key = self._owners, (strand.index, start, stop)
+        found = cache.pop(key, None)
         if found is None:
             found = self._owners_within(strand, start, stop)
-            while kept and sum(len(one) for one in kept.values()) + len(found) > NESTED:
-                del kept[next(iter(kept))]
-        kept[of] = found
+            while cache and sum(len(one) for one in cache.values()) + len(found) > NESTED:
+                del cache[next(iter(cache))]
+        cache[key] = found
         return int(found[event - start])
 
     @cached_property
@@ -356,7 +364,9 @@ class StoredGraph(ExecutionGraph):
         low, high = np.searchsorted(self._extended, [start, stop]).tolist()
         outcome = np.isin(self.extensions.channel[low:high], self.outcome_channels)
         is_outcome[self._extended[low:high] - start] = outcome
-        return owners(part("kind"), part("region"), part("strand"), call, inner, is_outcome=is_outcome, room=self.room)
+        return owners(
+            part("kind"), part("region"), part("strand"), call, inner, is_outcome=is_outcome, allocate=self.allocate
+        )
 
     def exit_of(self, enter: int) -> int:
         if "calls" in self.__dict__:
@@ -371,7 +381,7 @@ class StoredGraph(ExecutionGraph):
         end = int(nesting.exit[place])
         return end + first if end >= 0 else -1
 
-    # What follows from the columns
+    # Derived from the columns
 
     @cached_property
     def _strand_start(self) -> I64:
@@ -379,13 +389,13 @@ class StoredGraph(ExecutionGraph):
 
     @property
     def _rows(self) -> type[np.signedinteger[Any]]:
-        """The type of rows."""
+        """The type of row numbers."""
         return np.int32 if len(self) < 1 << 31 else np.int64
 
     @cached_property
     def _nesting(self) -> Nesting:
-        made = self._made(lambda: nest(self.kind, self.site, self._strand_start, self.room))
-        # It tells what these do.
+        made = self._then_release(lambda: nest(self.kind, self.site, self._strand_start, self.allocate))
+        # It replaces the cached nestings of strands.
         self.__dict__.pop("_nestings", None)
         return made
 
@@ -399,9 +409,11 @@ class StoredGraph(ExecutionGraph):
 
     @cached_property
     def owner(self) -> Rows:
-        return self._made(lambda: super(StoredGraph, self).owner)
+        return self._then_release(lambda: super(StoredGraph, self).owner)
 
     @cached_property
     def calls(self) -> Calls:
         start = self._strand_start
-        return self._made(lambda: call_times(self._nesting, self.ts, self.strand, start, self.idle, room=self.room))
+        return self._then_release(
+            lambda: call_times(self._nesting, self.ts, self.strand, start, self.idle, allocate=self.allocate)
+        )

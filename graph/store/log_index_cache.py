@@ -1,6 +1,6 @@
-"""The table of a run's messages, cached as a file of its store, so that a large run answers at once when it is opened again.
+"""Caches the table of a run's log messages as a file of its store, so that a large run answers at once when it is reopened.
 
-Invariant: the cache is used only with the very tables that it was made of; it is removed with the store.
+Invariant: the cache is used only with the tables that it was made from, and it is removed with the store.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FILE = "messages.bin"
 FORMAT = 2
 WORTH_KEEPING = 200_000
-"""Messages; the table of fewer is made in a moment."""
+"""The number of messages from which on the table is cached; a smaller table is computed quickly."""
 _ARRAYS: dict[str, type[np.generic]] = {
     "hashes": np.uint64, "ts": np.int64, "rows": np.int64,
     "by_time": np.int32, "by_hash": np.int32, "site": np.uint32, "level": np.int32,
@@ -32,7 +32,7 @@ def _sidecar(tables: StoredTables) -> Sidecar:
 
 
 def save(tables: StoredTables, messages: Messages) -> None:
-    """Write the table; a disk that refuses it leaves what was there."""
+    """Write the table. If the disk refuses it, the old file stays."""
     about = {
         "started": messages.started,
         "templates": list(messages.index.templates),

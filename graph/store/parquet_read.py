@@ -1,7 +1,7 @@
-"""The tables of a store: Parquet files that any tool opens, of which columns are read when they are wanted.
+"""Reads and writes the tables of a store: Parquet files that any tool opens, whose columns are read on demand.
 
-Invariants: nothing is decoded before its bytes have the checksum that was taken when they were written; what is written twice
-from equal columns is equal byte by byte.
+Invariants: bytes are decoded only after their checksum was compared with the one taken when they were written. Equal columns
+give equal files.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from clew.graph.kernel import _structure as kernel
-from clew.graph.runtime.mmap_arrays import Room
+from clew.graph.runtime.mmap_arrays import Allocator
 
 ROWS_A_GROUP = 1 << 20
-"""One group is decoded to look at one of its rows."""
+"""The number of rows in a group. Reading one row decodes its group."""
 _COMPRESSION_LEVEL = 3
-"""Measured by benchmarks/store.py: 6 takes a third longer for two thousandths less, 1 is no faster."""
+"""Measured by benchmarks/store.py: level 6 takes a third longer and saves 0.2 %, level 1 is not faster."""
 _DELTA, _PLAIN, _STRINGS = "DELTA_BINARY_PACKED", "PLAIN", "DELTA_LENGTH_BYTE_ARRAY"
 _NUMBERS: Mapping[str, Mapping[str, tuple[pa.DataType, str | None]]] = {
     "events": {
@@ -58,18 +58,19 @@ _NUMBERS: Mapping[str, Mapping[str, tuple[pa.DataType, str | None]]] = {
         "parameters": (pa.large_list(pa.large_string()), _STRINGS),
     },
 }
-"""Per table its columns with type and encoding; None for a dictionary. The small tables have the default ones."""
+"""The columns of each table, with type and encoding; None is a dictionary. Small tables have Parquet's default encodings."""
 
 
 class DamagedTable(ValueError):
-    """A file is not what was written; the text names it and what is wrong."""
+    """Raised when a file is not what was written; the message names the file and the difference."""
 
 
 Sums = list[int]
-"""Of some bytes: how many, and two checksums."""
+"""The number of bytes and two checksums of them."""
 
 
 def sums_of(data: Any) -> Sums:
+    """Return the length and the checksums of a buffer."""
     view = memoryview(data)
     return [view.nbytes, *kernel.checksum(view)] if view.nbytes else [0, 0, 0]
 
@@ -79,16 +80,16 @@ Columns = Mapping[str, Any]
 
 
 def in_groups(rows: int, columns: Callable[[slice], Columns]) -> Iterator[Columns]:
-    """A table's columns as `write` takes them; of each group of rows what `columns` makes of its slice."""
+    """Yield a table's columns as `write` takes them: for each group of rows, the result of `columns` for its slice."""
     for first in range(0, max(rows, 1), ROWS_A_GROUP):
         yield columns(slice(first, min(first + ROWS_A_GROUP, rows)))
 
 
 def write(folder: Path, name: str, groups: Iterable[Columns] | pa.Table) -> dict[str, Any]:
-    """Writes a table, a group of rows at a time, and gives what `Table` needs to know of it. Raises OSError."""
+    """Write a table, a group of rows at a time. Return the entry that `Table` needs to read it. Raises OSError."""
     types = _NUMBERS.get(name, {})
     dictionaries = [column for column, (_, encoding) in types.items() if encoding is None]
-    # A list's values are another column for Parquet.
+    # In Parquet, the values of a list are a column of their own.
     leaf = {
         column: f"{column}.list.element" if pa.types.is_list(kind) else column for column, (kind, _) in types.items()
     }
@@ -102,7 +103,7 @@ def write(folder: Path, name: str, groups: Iterable[Columns] | pa.Table) -> dict
             for group in groups
         )
     path = folder / file_name(name)
-    # Through Python's own file: its errors say why.
+    # Use a Python file, because its errors have a reason.
     with (
         path.open("wb") as file,
         pq.ParquetWriter(
@@ -128,7 +129,7 @@ def write(folder: Path, name: str, groups: Iterable[Columns] | pa.Table) -> dict
 
 
 _STATISTICS = frozenset({"ts", "event", "source", "target", "first"})
-"""What a reader may leave out groups of rows by."""
+"""The columns with statistics, by which a reader may skip groups of rows."""
 
 
 def file_name(name: str) -> str:
@@ -141,7 +142,7 @@ def _map(path: Path) -> Any:
 
 
 def _footer(data: Any, path: Path) -> int:
-    """Where the footer begins."""
+    """Return the offset of the footer."""
     length = int.from_bytes(data[-8:-4], "little") if len(data) >= 12 else 0
     if data[-4:] != b"PAR1" or not 0 < length <= len(data) - 12:
         raise DamagedTable(f"{path.name} is not a complete Parquet file")
@@ -149,7 +150,7 @@ def _footer(data: Any, path: Path) -> int:
 
 
 def _chunks(footer: Any) -> list[slice]:
-    """Where the bytes of each column in each group of rows lie."""
+    """Return the byte range of each column in each group of rows."""
     found = []
     for group in range(footer.num_row_groups):
         for place in range(footer.num_columns):
@@ -162,7 +163,7 @@ def _chunks(footer: Any) -> list[slice]:
 
 
 class Table:
-    """A written table. Raises `DamagedTable`, or OSError, where its file is not the one that was written."""
+    """A written table. Methods raise `DamagedTable` or OSError when its file is not the one that was written."""
 
     def __init__(self, folder: Path, name: str, written: Mapping[str, Any]) -> None:
         self.path = folder / file_name(name)
@@ -176,14 +177,14 @@ class Table:
         self._file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._data)))
         self._chunks = _chunks(self._file.metadata)
         if len(self._chunks) != len(self._sums):
-            raise DamagedTable(f"{self.path.name} has another number of columns")
+            raise DamagedTable(f"{self.path.name} has a different number of columns")
         self._places = {
             self._file.metadata.schema.column(place).path.split(".")[0]: place
             for place in range(self._file.metadata.num_columns)
         }
         self._whole: set[int] = set()
         self.sums = sums_of(json.dumps([written["footer"], self._sums]).encode())
-        """Of all that it was when it was written."""
+        """The checksums of the whole table as it was written."""
         self._group_start = np.cumsum(
             [0, *(self._file.metadata.row_group(group).num_rows for group in range(self._file.num_row_groups))]
         )
@@ -196,7 +197,7 @@ class Table:
         return int(self._file.num_row_groups)
 
     def group_of(self, row: int) -> tuple[int, int]:
-        """The group of rows that a row lies in, and the group's first row."""
+        """Return the group that a row is in, and the group's first row."""
         group = int(np.searchsorted(self._group_start, row, "right")) - 1
         return group, int(self._group_start[group])
 
@@ -211,28 +212,30 @@ class Table:
                 self._whole.add(place)
 
     def verify(self) -> None:
-        """That all of it is what was written."""
+        """Check that the whole table is what was written. Raises `DamagedTable`."""
         self._verify(range(self.groups), tuple(self._places))
 
     def read(self, *columns: str, groups: Sequence[int] | None = None) -> pa.Table:
-        """Some columns, of all rows or of some groups of rows."""
+        """Read some columns (default: all) of some groups of rows (default: all)."""
         chosen = range(self.groups) if groups is None else groups
-        wanted = columns or tuple(self._places)
-        self._verify(chosen, wanted)
+        names = columns or tuple(self._places)
+        self._verify(chosen, names)
         try:
-            return self._file.read_row_groups(list(chosen), columns=list(wanted))
+            return self._file.read_row_groups(list(chosen), columns=list(names))
         except (OSError, pa.ArrowException) as error:
             raise DamagedTable(f"{self.path.name} cannot be read ({error})") from error
 
-    def numbers(self, column: str, dtype: type, *, group: int | None = None, room: Room = np.empty) -> npt.NDArray[Any]:
-        """A column of numbers as an array, of all rows or of one group of them."""
+    def numbers(
+        self, column: str, dtype: type, *, group: int | None = None, allocate: Allocator = np.empty
+    ) -> npt.NDArray[Any]:
+        """Read a column of numbers as a read-only array, for all rows or for one group."""
         groups = range(self.groups) if group is None else range(group, group + 1)
-        if room is np.empty:
+        if allocate is np.empty:
             array: npt.NDArray[Any] = np.ascontiguousarray(self.read(column, groups=groups).column(0).to_numpy(), dtype)
         else:
-            # A group at a time, so that no more of it is in memory.
+            # Read a group at a time, so that memory holds only one decoded group.
             start = self._group_start[groups.start : groups.stop + 1] - self._group_start[groups.start]
-            array = room(int(start[-1]), dtype)
+            array = allocate(int(start[-1]), dtype)
             for number, one in enumerate(groups):
                 array[start[number] : start[number + 1]] = self.read(column, groups=[one]).column(0).to_numpy()
         array.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Writes a graph's tables, a group of rows at a time, so that no table is there twice.
+"""Writes the tables of a graph, a group of rows at a time, so that no table is copied as a whole.
 
 Invariant: equal graphs give equal bytes.
 """
@@ -17,18 +17,20 @@ import pyarrow as pa
 
 from clew.graph.model.graph import I64, ExecutionGraph, Process, Regions, Rows, Site, Strand, Texts
 from clew.graph.model.text_templates import Templates, as_strings
-from clew.graph.runtime.progress import Meter, Progress, nobody
+from clew.graph.runtime.progress import Meter, Progress, no_progress
 from clew.graph.store.parquet_read import Columns, in_groups, write
 from clew.records.read.parallel import together
 
-_KEEPING = "what is kept"
+_WRITING = "the store"
 
 
 def write_tables(
-    folder: Path, graph: ExecutionGraph, progress: Progress = nobody, meanwhile: Callable[[], None] = lambda: None
+    folder: Path, graph: ExecutionGraph, progress: Progress = no_progress, meanwhile: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Writes all tables, several at a time; what each one's reader has to know. `meanwhile` writes what is no table. Raises
-    OSError."""
+    """Write all tables, several at a time. Return, by table, the entry that its reader needs. Raises OSError.
+
+    `meanwhile` runs in parallel and writes files that are not tables.
+    """
     large = {
         "events": {
             "ts": graph.ts,
@@ -48,9 +50,9 @@ def write_tables(
     }
     extended = np.flatnonzero(graph.ext >= 0)
     lengths = {name: len(next(iter(columns.values()))) for name, columns in large.items()}
-    meter = Meter(progress, _KEEPING, sum(lengths.values()) + len(extended))
+    meter = Meter(progress, _WRITING, sum(lengths.values()) + len(extended))
     works: list[Callable[[], dict[str, Any] | None]] = [
-        # What takes longest comes first.
+        # The longest job comes first.
         partial(_write_payloads, folder, graph, extended, meter),
         *(partial(_write_large, folder, name, columns, lengths[name], meter) for name, columns in large.items()),
         meanwhile,
@@ -77,25 +79,25 @@ def _write_small(folder: Path, graph: ExecutionGraph) -> dict[str, Any]:
 def _write_large(
     folder: Path, name: str, columns: Mapping[str, npt.NDArray[Any]], rows: int, meter: Meter
 ) -> dict[str, Any]:
-    return {name: write(folder, name, _told(meter, rows, partial(_part, columns)))}
+    return {name: write(folder, name, _in_reported_groups(meter, rows, partial(_part, columns)))}
 
 
 def _write_payloads(folder: Path, graph: ExecutionGraph, extended: I64, meter: Meter) -> dict[str, Any]:
     templates = Templates()
-    groups = _told(meter, len(extended), partial(_payloads, graph, extended, _strings(graph), templates))
+    groups = _in_reported_groups(meter, len(extended), partial(_payloads, graph, extended, _strings(graph), templates))
     payloads = write(folder, "payloads", groups)
     found = {"template": pa.array(templates.texts, pa.string()), "numeric": pa.array(templates.numeric)}
     return {"payloads": payloads, "templates": write(folder, "templates", pa.table(found))}
 
 
-def _told(meter: Meter, rows: int, columns: Callable[[slice], Columns]) -> Iterator[Columns]:
-    """A table's columns in groups."""
+def _in_reported_groups(meter: Meter, rows: int, columns: Callable[[slice], Columns]) -> Iterator[Columns]:
+    """Yield a table's columns in groups, and report each group to the meter."""
 
-    def told(part: slice) -> Columns:
+    def report(part: slice) -> Columns:
         meter.next(part.stop - part.start)
         return columns(part)
 
-    return in_groups(rows, told)
+    return in_groups(rows, report)
 
 
 def _part(columns: Mapping[str, npt.NDArray[Any]], rows: slice) -> Columns:
@@ -105,7 +107,7 @@ def _part(columns: Mapping[str, npt.NDArray[Any]], rows: slice) -> Columns:
 def _payloads(
     graph: ExecutionGraph, extended: I64, strings: Callable[[Rows], pa.Array], templates: Templates, part: slice
 ) -> Columns:
-    """Of some of the events that have an extension."""
+    """Return the columns of payloads for some of the events that have an extension."""
     events = extended[part]
     rows = graph.ext[events]
     template, parameters, first = templates.take_apart(strings(rows))
@@ -120,7 +122,7 @@ def _payloads(
 
 
 def _strings(graph: ExecutionGraph) -> Callable[[Rows], pa.Array]:
-    """Gives the texts of some rows of the extensions."""
+    """Return a function that returns the texts of rows of the extensions."""
     texts = graph.extensions.texts
     if isinstance(texts, Texts):
         column = as_strings(texts.start, texts.data)

@@ -1,6 +1,6 @@
-"""The statistics of a run's functions, and the time that faster functions would save, cached next to the run's store.
+"""Caches the statistics of a run's functions, and the time that faster functions would save, next to the run's store.
 
-Computing them reads the whole run. For a large run a worker process does that: it takes no memory of the caller, does not block
+Computing them reads the whole run. For a large run a worker process does it: it takes no memory of the caller, does not block
 it, and ends at once when the caller cancels. Invariant: a cached answer is used only for exactly the files of the graph.
 """
 
@@ -23,7 +23,7 @@ from clew.graph.ops.profile.functions import Link, Profile, Profiles, Raised, Va
 from clew.graph.ops.profile.statistics import FunctionStatistics
 from clew.graph.ops.timing.function_savings import Saving, Savings, find_savings
 from clew.graph.runtime import worker_process
-from clew.graph.runtime.progress import Progress, nobody
+from clew.graph.runtime.progress import Progress, no_progress
 from clew.graph.store.sidecar import Sidecar
 from clew.graph.store.store import fingerprint, open_graph
 from clew.graph.store.temp_dir import workplace
@@ -41,10 +41,10 @@ LARGE = 1_000_000
 Maker = Callable[[ExecutionGraph, Progress], Any]
 
 
-def profiles_of(folder: Path, graph: ExecutionGraph, progress: Progress = nobody) -> Profiles:
+def profiles_of(folder: Path, graph: ExecutionGraph, progress: Progress = no_progress) -> Profiles:
     """Return the statistics of a run's functions. Raises what `progress` raises."""
-    known = cached_profiles(folder, graph)
-    return known or _profiles_from(_find(folder, graph, "profiles", _find_profiles, progress))
+    cached = cached_profiles(folder, graph)
+    return cached or _profiles_from(_find(folder, graph, "profiles", _find_profiles, progress))
 
 
 def cached_profiles(folder: Path, graph: ExecutionGraph) -> Profiles | None:
@@ -52,11 +52,10 @@ def cached_profiles(folder: Path, graph: ExecutionGraph) -> Profiles | None:
     return _read(folder, graph, "profiles", _profiles_from)
 
 
-def savings_of(folder: Path, graph: ExecutionGraph, percent: float, progress: Progress = nobody) -> Savings:
+def savings_of(folder: Path, graph: ExecutionGraph, percent: float, progress: Progress = no_progress) -> Savings:
     """Return the time that each function would save if it were `percent` % faster. Raises what `progress` raises."""
-    known = cached_savings(folder, graph, percent)
-    made = known or _savings_from(_find(folder, graph, _name(percent), _FindSavings(percent), progress))
-    return made
+    cached = cached_savings(folder, graph, percent)
+    return cached or _savings_from(_find(folder, graph, _name(percent), _FindSavings(percent), progress))
 
 
 def cached_savings(folder: Path, graph: ExecutionGraph, percent: float) -> Savings | None:
@@ -64,13 +63,14 @@ def cached_savings(folder: Path, graph: ExecutionGraph, percent: float) -> Savin
     return _read(folder, graph, _name(percent), _savings_from)
 
 
-def leaves_of_run(folder: Path, graph: ExecutionGraph, strands: str, progress: Progress = nobody) -> Leaves:
+def leaves_of_run(folder: Path, graph: ExecutionGraph, strands: str, progress: Progress = no_progress) -> Leaves:
     """Return the leaves that the nodes of a run consist of. Raises what `progress` raises."""
-    known = _read(folder, graph, f"leaves-{strands}", _leaves_from)
-    return known or _leaves_from(_find(folder, graph, f"leaves-{strands}", _FindLeaves(strands), progress))
+    cached = _read(folder, graph, f"leaves-{strands}", _leaves_from)
+    return cached or _leaves_from(_find(folder, graph, f"leaves-{strands}", _FindLeaves(strands), progress))
 
 
 def is_over(folder: Path, graph: ExecutionGraph) -> bool:
+    """Return whether the run is finished and the graph has all of its records."""
     return has_all(folder, graph.info)
 
 
@@ -95,7 +95,7 @@ class _FindLeaves:
         self.strands = strands
 
     def __call__(self, graph: ExecutionGraph, progress: Progress) -> Any:
-        progress("figures of threads and tasks", 0, 1)
+        progress("thread and task statistics", 0, 1)
         found = leaves(graph, self.strands)
         return {
             "levels": found.levels,
@@ -114,14 +114,14 @@ class _FindLeaves:
 def _find(folder: Path, graph: ExecutionGraph, name: str, make: Maker, progress: Progress) -> Any:
     sidecar = _sidecar(folder, graph, name)
     found = None
-    # The records of a live run are in this process only.
+    # A worker process would not have the same records of a live run.
     over = is_over(folder, graph)
     if over and len(graph) >= LARGE and worker_process.is_possible() and os.access(folder, os.W_OK):
         with contextlib.suppress(OSError, worker_process.NoRoom), workplace(folder, FOLDER) as place:
             found = worker_process.run(_find_in_worker, (folder, make), place, progress, large=worker_process.PARTS)
     if found is None:
         found = make(graph, progress)
-    # Through JSON also without a cache, so that the answer does not depend on it.
+    # Convert through JSON even without a cache, so that the answer does not depend on it.
     found = json.loads(json.dumps(found))
     with contextlib.suppress(OSError):
         if over and len(graph) >= SMALL and os.access(folder, os.W_OK):

@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 _FIRST_LINE = 200
 """The largest length of the first line."""
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
-"""The errors of reading a file that is missing, not whole, or not a sidecar."""
+"""The errors of reading a file that is missing, incomplete, or not a sidecar."""
 
 
 class Found(NamedTuple):
@@ -46,8 +46,10 @@ class Sidecar:
     of: Any
 
     def read(self, dtype_of: Callable[[str], npt.DTypeLike] | None = None) -> Found | None:
-        """Return the contents; None if the file is missing, damaged, or of another format or identity. `dtype_of` gives the
-        type of each array by its name."""
+        """Return the contents; None if the file is missing, damaged, or of another format or identity.
+
+        `dtype_of` returns the type of an array by its name.
+        """
         with contextlib.suppress(*_DAMAGED), self.path.open("rb") as file:
             length, expected = json.loads(file.readline(_FIRST_LINE))
             text = file.read(length)
@@ -61,8 +63,11 @@ class Sidecar:
         return None
 
     def write(self, about: Any, arrays: Mapping[str, Array] | None = None, *, place: Path | None = None) -> None:
-        """Write the file whole or not at all. `place` is a folder of the same file system for the unfinished file, which the
-        caller has locked; by default one is made next to the cache's folder. Raises `OSError`."""
+        """Write the file, completely or not at all. Raises `OSError`.
+
+        `place` is a folder for the unfinished file, in the same file system and locked by the caller. By default one is made
+        next to the cache's folder.
+        """
         if place is None:
             with workplace(self.path.parent.parent, self.path.parent.name) as made:
                 self.write(about, arrays, place=made)
@@ -81,7 +86,7 @@ class Sidecar:
 
 
 def _mapped(file: BinaryIO, table: list[Any], dtype_of: Callable[[str], npt.DTypeLike]) -> dict[str, Array]:
-    """Map the arrays that follow in the file. Raises `ValueError` for one that is not whole or has changed."""
+    """Map the arrays that follow in the file. Raises `ValueError` for an incomplete or changed array."""
     at = file.tell()
     mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     arrays: dict[str, Array] = {}

@@ -1,8 +1,8 @@
-"""The columnar store of a run, `store/` in its folder: tables for any Parquet reader, and the structure plane's arrays.
+"""Reads and writes the columnar store of a run, `store/` in its folder: Parquet tables and the arrays of the structure plane.
 
-Invariant: the store is a cache. It is written beside its place and renamed, and is used only when its manifest names this
-format and exactly the trace files that are there, and only as far as its bytes have the checksums they were written with; in
-any doubt it is made anew. It stands for the trace files where those have all been removed.
+Invariant: the store is a cache. It is written to a temporary folder and renamed. It is used only if its manifest has this
+format and lists exactly the present trace files, and only bytes with their original checksums are used; otherwise it is
+rebuilt. After all trace files have been removed, the store replaces them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from clew.graph.model.structure_plane import MANIFEST as STRUCTURE_MANIFEST
 from clew.graph.model.structure_plane import Structure, StructureError
 from clew.graph.runtime import worker_process
 from clew.graph.runtime.memory_limit import need_of_file, need_of_records, no_memory, no_room, outgrows
-from clew.graph.runtime.progress import Progress, nobody
+from clew.graph.runtime.progress import Progress, no_progress
 from clew.graph.store.incremental_cache import discard
 from clew.graph.store.lazy_graph import StoredGraph, StoredTables
 from clew.graph.store.parquet_read import DamagedTable, sums_of
@@ -47,31 +47,32 @@ from clew.records.run.liveness import is_abandoned
 from clew.records.run.relocated_paths import moved
 
 STORE_FORMAT = 9
-"""Goes up with every change of what is stored or of how a graph is built."""
+"""The version of the store; increment it with every change of its contents or of how a graph is built."""
 MANIFEST = "manifest.json"
 STRUCTURE_FOLDER = "structure"
 _INDEXING = "the index"
 
 
 class StaleStore(Exception):
-    """The store is not there, or not of these files; it has to be made anew."""
+    """Raised when the store is missing or belongs to other files, so that it has to be rebuilt."""
 
 
 class DamagedStore(StaleStore):
-    """It is there and not whole; the text says where."""
+    """Raised when the store is incomplete or damaged; the message names the place."""
 
 
 def open_graph(
-    folder: Path, progress: Progress = nobody, *, spare: bool = False
+    folder: Path, progress: Progress = no_progress, *, spare: bool = False
 ) -> tuple[ExecutionGraph, list[Problem]]:
-    """The graph of a run: from its store when that is whole and of these trace files, else built and stored. `progress` hears
-    of the latter, and ends it by what it raises; then the old store is as it was. With `spare` the caller keeps the graph for
-    long: a large one is built in a process of its own, and takes memory here only as far as it is looked at.
+    """Return the graph of a run with its problems: from the store if that is valid, else built and stored.
 
-    Raises `RunError` when the folder is no run, or there is nothing left to build a damaged store from.
+    Building calls `progress`; an exception that it raises stops the build and leaves the old store unchanged. Pass `spare` to
+    keep the graph for long: then a worker process builds a large graph, and its columns are in memory only while they are used.
+
+    Raises `RunError` when the folder is not a run, or a damaged store cannot be rebuilt.
     """
     info = load_run(folder)
-    graph, problems = _found_or_made(folder, info, progress, spare)
+    graph, problems = _load_or_build(folder, info, progress, spare)
     if spare:
         graph.spare()
     place = moved(folder, info)
@@ -80,12 +81,12 @@ def open_graph(
     return graph, problems
 
 
-def _found_or_made(
+def _load_or_build(
     folder: Path, info: RunInfo, progress: Progress, spare: bool
 ) -> tuple[ExecutionGraph, list[Problem]]:
     try:
         found = load(folder)
-        discard(folder)  # what somebody left who read the run while it went on
+        discard(folder)  # a process that read the live run may have left its cache
         return found
     except DamagedStore as error:
         return _after_damage(folder, info, str(error), progress, spare)
@@ -98,7 +99,7 @@ def _make(folder: Path, info: RunInfo, progress: Progress, spare: bool = False) 
     over = info.finished is not None or is_abandoned(folder, info)
     try:
         if outgrows(need, spare=spare) and os.access(folder, os.W_OK):
-            # While a run goes on, its store is of no files that will ever be there.
+            # The store of a live run must never be valid: add a file that does not exist.
             made = _make_in_worker(folder, before if over else [*before, _NO_FILE], need, progress)
             if over:
                 discard(folder)
@@ -115,15 +116,15 @@ def _make_here(
     folder: Path, info: RunInfo, before: list[list[Any]] | None, progress: Progress
 ) -> tuple[ExecutionGraph, list[Problem]]:
     graph, problems = _graph_of(folder, info, progress)
-    # What is still growing would be stale at once.
+    # The store of a live run would be stale at once.
     if before is not None and fingerprint(folder) == before:
         try:
             save(folder, graph, problems, before, progress)
             discard(folder)
         except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            what = f"the graph cannot be kept there ({why}); it is built anew each time"
-            problems.append(Problem(str(folder / STORE_FOLDER), what))
+            problem = f"the graph cannot be stored there ({why}); it is rebuilt each time"
+            problems.append(Problem(str(folder / STORE_FOLDER), problem))
     progress("", 1, 1)
     return graph, problems
 
@@ -133,13 +134,13 @@ def _graph_of(folder: Path, info: RunInfo, progress: Progress) -> tuple[Executio
         return read_again(folder, info, progress)
     if tuple(info.command[:2]) == IMPORTING and not record_files(folder):
         raise RunError(
-            f"{folder}: a trace is being imported there, or that was broken off; then remove the folder and import it again"
+            f"{folder}: a trace is being imported there, or the import was interrupted; then remove the folder and import again"
         )
     return build(folder, progress, keep=True)
 
 
 def _need(folder: Path, info: RunInfo) -> int:
-    """About how many bytes the run's graph takes while it is made."""
+    """Return about how many bytes of memory building the run's graph takes."""
     if info.imported:
         return sum(need_of_file(path) for path in sources(folder))
     return sum(need_of_records(path) for path in record_files(folder))
@@ -148,18 +149,18 @@ def _need(folder: Path, info: RunInfo) -> int:
 def _make_in_worker(
     folder: Path, of: list[list[Any]], need: int, progress: Progress
 ) -> tuple[ExecutionGraph, list[Problem]]:
-    """The graph stands on its store, whether or not that is stale at once: it would not fit in otherwise."""
+    """Build the store in a worker process and open it, even if it is stale at once: the graph does not fit in memory."""
     try:
         with workplace(folder, STORE_FOLDER) as made:
             worker_process.run(_write_graph, (folder, made, of), made, progress)
-            # Opened first: in its place another builder may put its own.
+            # Open it before the rename: another builder may put its store in place.
             graph, problems = _opened(folder, load_run(folder), made, of)
             _put_in_place(made, folder / STORE_FOLDER)
     except (worker_process.NoRoom, OSError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise RunError(no_room(folder, need, why)) from None
     except StaleStore as error:
-        raise RunError(f"{folder / STORE_FOLDER}: what was written there just now cannot be read ({error})") from None
+        raise RunError(f"{folder / STORE_FOLDER}: the newly written store cannot be read ({error})") from None
     progress("", 1, 1)
     return graph, problems
 
@@ -170,19 +171,19 @@ def _write_graph(folder: Path, made: Path, of: list[list[Any]], progress: Progre
 
 
 def _after_damage(
-    folder: Path, info: RunInfo, damage: str, progress: Progress = nobody, spare: bool = False
+    folder: Path, info: RunInfo, damage: str, progress: Progress = no_progress, spare: bool = False
 ) -> tuple[ExecutionGraph, list[Problem]]:
     if not info.imported and not record_files(folder):
         raise RunError(
-            f"{folder / STORE_FOLDER}: damaged ({damage}), and the trace files it could be built of again are gone"
+            f"{folder / STORE_FOLDER}: damaged ({damage}), and the trace files to rebuild it from are missing"
         )
     graph, problems = _make(folder, info, progress, spare)
-    problems.append(Problem(str(folder / STORE_FOLDER), f"it was damaged ({damage}) and has been built anew"))
+    problems.append(Problem(str(folder / STORE_FOLDER), f"it was damaged ({damage}) and has been rebuilt"))
     return graph, problems
 
 
 def fingerprint(folder: Path) -> list[list[Any]]:
-    """Name, size and time of change (ns) of the files that a graph is made of."""
+    """Return the name, size and modification time (ns) of the files that a graph is built from."""
     found = []
     for path in [*record_files(folder), folder / PLAN_FILE, folder / IMPORT_FILE]:
         with contextlib.suppress(OSError):
@@ -192,9 +193,9 @@ def fingerprint(folder: Path) -> list[list[Any]]:
 
 
 def save(
-    folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[list[Any]], progress: Progress = nobody
+    folder: Path, graph: ExecutionGraph, problems: list[Problem], of: list[list[Any]], progress: Progress = no_progress
 ) -> None:
-    """Writes the store whole or not at all; `of` is the fingerprint of the files it was built from. Raises OSError."""
+    """Write the store, completely or not at all. `of` is the fingerprint of the files it was built from. Raises OSError."""
     with workplace(folder, STORE_FOLDER) as made:
         _write(made, graph, problems, of, progress)
         _put_in_place(made, folder / STORE_FOLDER)
@@ -222,28 +223,28 @@ def _write(made: Path, graph: ExecutionGraph, problems: list[Problem], of: list[
 
 
 def _put_in_place(made: Path, place: Path) -> None:
-    """A folder cannot be renamed over one that has files: the old one is moved away first."""
+    """Rename the new store into place. A folder cannot replace a non-empty one, so the old store is moved away first."""
     if place.exists():
         with workplace(place.parent, STORE_FOLDER) as old, contextlib.suppress(OSError):
             place.rename(old / "old")
-    # When another process was faster, its store is as good as this one.
+    # If another process was faster, its store is as good as this one.
     with contextlib.suppress(FileExistsError, OSError):
         made.rename(place)
 
 
 def load(folder: Path) -> tuple[ExecutionGraph, list[Problem]]:
-    """The stored graph and its problems. Raises `StaleStore`, and `RunError` when the folder is no run."""
+    """Return the stored graph and its problems. Raises `StaleStore`, and `RunError` when the folder is not a run."""
     info = load_run(folder)
     store = folder / STORE_FOLDER
     if not (store / MANIFEST).exists():
-        raise DamagedStore(f"{MANIFEST} is gone") if store.exists() else StaleStore
+        raise DamagedStore(f"{MANIFEST} is missing") if store.exists() else StaleStore
     return _opened(folder, info, store)
 
 
 def _opened(
     folder: Path, info: RunInfo, store: Path, of: list[list[Any]] | None = None
 ) -> tuple[ExecutionGraph, list[Problem]]:
-    """As `load`, from where the store lies; also when it is `of` files that have grown since then."""
+    """Open the store in the folder `store`. It may also have the fingerprint `of`, even if files have grown since."""
     try:
         manifest = _manifest(store)
         if manifest["fingerprint"] != of and not _is_of(manifest["fingerprint"], folder):
@@ -251,13 +252,15 @@ def _opened(
         if sums_of((store / STRUCTURE_FOLDER / STRUCTURE_MANIFEST).read_bytes()) != manifest["structure"]:
             raise DamagedStore(f"{STRUCTURE_FOLDER}/{STRUCTURE_MANIFEST} has changed")
         problems = [Problem(**problem) for problem in manifest["problems"]]
-        tables = StoredTables(store, manifest["tables"], partial(_again, folder, manifest["fingerprint"], problems))
+        tables = StoredTables(store, manifest["tables"], partial(_rebuild, folder, manifest["fingerprint"], problems))
         tables.folder = folder / STORE_FOLDER
         graph = _graph(info, tables, manifest, Structure.load(store / STRUCTURE_FOLDER))
         if (graph.structure.events, graph.structure.edges) != (len(graph), tables.length("edges")):
-            raise DamagedStore("its structure is of another graph")
+            raise DamagedStore("its structure belongs to another graph")
         if not info.imported and graph.processes and not record_files(folder):
-            problems.append(Problem(str(folder), "its trace files are gone; this is the graph that was built of them"))
+            problems.append(
+                Problem(str(folder), "its trace files are missing; this is the graph that was built from them")
+            )
         return graph, problems
     except (
         StructureError,
@@ -286,12 +289,12 @@ def _is_of(stored: list[list[Any]], folder: Path) -> bool:
     now = fingerprint(folder)
     if now == stored:
         return True
-    # The store stands for trace files that have all been removed.
+    # If all trace files have been removed, the store replaces them.
     return not record_files(folder) and [one for one in stored if (folder / one[0]).exists()] == now != stored
 
 
-def _again(folder: Path, of: list[list[Any]], problems: list[Problem], damage: DamagedTable) -> Mapping[str, Any]:
-    """Makes a store anew that turned out damaged after it was opened; gives what the new one says of its tables."""
+def _rebuild(folder: Path, of: list[list[Any]], problems: list[Problem], damage: DamagedTable) -> Mapping[str, Any]:
+    """Rebuild a store that was found damaged after it was opened. Return the tables' entry of the new manifest."""
     if _is_of(of, folder):
         _, found = _after_damage(folder, load_run(folder), str(damage))
         problems.append(found[-1])
@@ -300,7 +303,7 @@ def _again(folder: Path, of: list[list[Any]], problems: list[Problem], damage: D
             if manifest["fingerprint"] == of:
                 tables: Mapping[str, Any] = manifest["tables"]
                 return tables
-    raise RunError(f"{folder / STORE_FOLDER}: damaged ({damage}), and building it again failed; open the run again")
+    raise RunError(f"{folder / STORE_FOLDER}: damaged ({damage}), and rebuilding it failed; open the run again")
 
 
 def _graph(info: RunInfo, tables: StoredTables, manifest: Mapping[str, Any], structure: Structure) -> StoredGraph:

@@ -1,7 +1,7 @@
-"""A folder beside the store in which the next one is made, by one builder.
+"""Makes temporary folders next to the store, one per builder.
 
-Invariant: whoever was killed leaves no more than its folder, and the next builder removes that; builders at work do not touch
-each other's. A folder is at work while its lock is held, which ends with the process.
+Invariant: a killed builder leaves only its folder, which the next builder removes. Active builders do not touch each other's
+folders. A folder is active while its lock is held, which the process's end releases.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def workplace(folder: Path, name: str) -> Iterator[Path]:
-    """An empty folder in `folder`, removed at the end with what is still in it. Raises OSError."""
+    """Make an empty folder in `folder`, and remove it with its contents at the end. Raises OSError."""
     prefix = f".{name}-"
-    # Until the new one has a lock of its own. Not the run's folder, which its collector has locked until the run is over.
+    # Hold a lock until the new folder has its own. Do not lock the run's folder: the collector locks it while the run is live.
     with _locked(folder.absolute().parent):
         for other in folder.glob(f"{prefix}*"):
             with contextlib.suppress(OSError), _locked(other, wait=False):
@@ -43,7 +43,7 @@ def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 def _lock(folder: Path, *, wait: bool = True) -> int:
-    """A descriptor that has the folder's lock. Raises OSError, also when another has it."""
+    """Lock the folder and return the descriptor. Raises OSError, also when another descriptor holds the lock."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""A run's timeline, cached in `timeline/` in its folder: the arrays as they are, mapped into memory.
+"""Caches a run's timeline in `timeline/` in its folder, as arrays that are mapped into memory.
 
 A worker process lays out the timeline of a large run. Invariant: the cache is used only for exactly the files of the graph.
 """
@@ -16,7 +16,7 @@ from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.timeline.bars import BAR
 from clew.graph.ops.timeline.layout import ARROW, CLASSES, Timeline, from_arrays
 from clew.graph.runtime import worker_process
-from clew.graph.runtime.progress import ALWAYS, Progress, Wanted, nobody
+from clew.graph.runtime.progress import NEVER_CANCELLED, Cancellation, Progress, no_progress
 from clew.graph.store.sidecar import Sidecar
 from clew.graph.store.store import fingerprint, open_graph
 from clew.graph.store.temp_dir import workplace
@@ -33,21 +33,25 @@ LARGE = 4_000_000
 _TYPES = {"depths": np.dtype("<u4"), "arrows": ARROW}
 
 
-def timeline_of(folder: Path, info: RunInfo, graph: ExecutionGraph, wanted: Wanted = ALWAYS) -> Timeline:
-    """Return a run's timeline. That of a large run that is over is cached. Raises what `wanted` raises while a worker process
-    makes it."""
+def timeline_of(
+    folder: Path, info: RunInfo, graph: ExecutionGraph, cancellation: Cancellation = NEVER_CANCELLED
+) -> Timeline:
+    """Return a run's timeline, and cache it for a large finished run.
+
+    Raises what `cancellation` raises while a worker process lays it out.
+    """
     if len(graph) < SMALL or not has_all(folder, info):
         return Timeline.of(graph)
     of = [fingerprint(folder), len(graph), len(graph.strands), len(graph.sites)]
-    known = _load(folder, of)
-    if known is not None:
-        return known
+    cached = _load(folder, of)
+    if cached is not None:
+        return cached
     if os.access(folder, os.W_OK) and len(graph) >= LARGE and worker_process.is_possible():
         with contextlib.suppress(OSError, worker_process.NoRoom), workplace(folder, FOLDER) as place:
-            worker_process.run(_make, (folder, of), place, nobody, wanted, large=worker_process.PARTS)
-        known = _load(folder, of)
-        if known is not None:
-            return known
+            worker_process.run(_make, (folder, of), place, no_progress, cancellation, large=worker_process.PARTS)
+        cached = _load(folder, of)
+        if cached is not None:
+            return cached
     made = Timeline.of(graph)
     if os.access(folder, os.W_OK):
         with contextlib.suppress(OSError):

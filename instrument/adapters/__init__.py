@@ -1,4 +1,4 @@
-"""Causality through the standard library, one module per mechanism; `MODULES` maps a plan's names to them."""
+"""Causality through the standard library, one module per mechanism. `MODULES` maps the names in a plan to the modules."""
 
 MODULES = {
     "callbacks": "asyncio.callbacks",
@@ -14,4 +14,4 @@ MODULES = {
     "threads": "threads",
     "web": "web",
 }
-"""The adapters that a plan can name, and their modules in this package."""
+"""The names of adapters in a plan, and their modules in this package."""

@@ -1,8 +1,8 @@
-"""Causality of thread pools: `submit` to the work item's run, the outcome of a future to whoever takes it or is called back.
+"""Causality of thread pools: `submit` to the run of the work item, and a future's outcome to its readers and callbacks.
 
-Channels: "executor.submit" (each work item runs in a detached scope of its own), "executor.result" (of a cancelled future,
-too), "executor.callback", from `add_done_callback` to the callback's run, which is a detached scope that the outcome opened.
-Invariant: an outcome has one source, whoever else tried to settle the future.
+Channels: "executor.submit" (each work item runs in its own detached scope), "executor.result" (also of a cancelled
+future), and "executor.callback", from `add_done_callback` to the run of the callback in a detached scope that the outcome
+opens. Invariant: an outcome has exactly one source, even if several threads try to settle the future.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _patch_futures(module: Any) -> None:
     emit = core.emit
     channel, callback_channel = intern("executor.result"), intern("executor.callback")
     future_class._clew_key = 0
-    # The state changes under the future's lock, so of several who try to settle it the one who does is the source.
+    # The state changes under the future's lock, so if several threads try to settle it, the successful one is the source.
     for name in ("set_result", "set_exception", "cancel"):
         function = getattr(future_class, name)
         latch = core.Latch("_state", _SETTLED, channel, _SEND, adapter_site(function), 0, 0)
@@ -69,12 +69,12 @@ def _patch_futures(module: Any) -> None:
         rename_in(function, "_state", f"_clew_{name}_state")
 
     def taken(future: Any, site: int) -> None:
-        # Not everything that is handed to `wait` is one of these.
+        # `wait` also accepts objects of other classes.
         key = getattr(future, "_clew_key", 0)
         if key:
             emit(_JOIN, site, key, channel)
 
-    # Read under the lock, too: what is settled only after a wait for it timed out was not taken.
+    # The state is also read under the lock: a future that is settled after a wait for it timed out was not taken.
     for name in ("result", "exception"):
         function = getattr(future_class, name)
         latch = core.Latch(
@@ -92,7 +92,7 @@ def _patch_futures(module: Any) -> None:
     hook(module.wait, lambda futures: True, waited)
 
     if hasattr(module, "_yield_finished_futures"):
-        # Where it picks a future to hand out next, whatever class that has.
+        # The local `f` is the future that it yields next, of any class.
         hook_store(module._yield_finished_futures, "f", lambda future: taken(future, completed_site))
 
     added_site = adapter_site(future_class.add_done_callback)
@@ -109,7 +109,7 @@ def _patch_futures(module: Any) -> None:
         return begin, end
 
     def added(_future: Any, callback: Any) -> tuple[None, Any]:
-        # asyncio's have edges of their own, those of the handles that they make.
+        # Callbacks of asyncio create handles, which have their own edges.
         if not core.active() or not callable(callback) or getattr(callback, "__module__", "") == "asyncio.futures":
             return None, callback
         key = fresh_key()

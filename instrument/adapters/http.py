@@ -1,7 +1,7 @@
-"""Causality of HTTP: a request sent with http.client (and urllib) to the http.server handler that gets it.
+"""Causality of HTTP: a request of http.client (and urllib) to the http.server handler that receives it.
 
-Channel: "traceparent". A header that the user set stays; its span id is the key. `web` has other clients and
-servers, `rpc` grpc's calls.
+Channel: "traceparent". A header that the user set is kept, and its span id is the key. `web` supports other clients and
+servers, `rpc` the calls of grpc.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _patch_client(module: Any) -> None:
     def sent(_token: bool, _result: None) -> None:
         core.mute_streams(False)
 
-    # What is sent here has its edge by the header: its bytes need no second one.
+    # The header carries the edge of this request, so its bytes need no second one.
     hook(module.HTTPConnection.endheaders, add_header, sent)
 
 

@@ -1,10 +1,10 @@
-"""Causality of `threading`'s locks: whoever waited, and who let it go on.
+"""Causality of `threading`'s locks: the release that woke a waiter, to the waiter.
 
-Channels: "lock", "condition", "event", "semaphore", "barrier", all of sync edges. Locks, conditions and semaphores have an edge
-only where somebody waited, so that a lock nobody else wants stays cheap; an event and a barrier have one for all who passed
-them. The waiting of `Thread.start` for its thread is Python's own business and has none.
+Channels: "lock", "condition", "event", "semaphore", "barrier", all with sync edges. Locks, conditions and semaphores have
+an edge only if a thread waited, so that an uncontended lock stays cheap. Events and barriers have an edge for every thread
+that passes them. `Thread.start` waits for its thread internally; this wait has no edge.
 
-Invariant: an edge leads from the release that let the waiter go on, not from another one of the same lock.
+Invariant: an edge starts at the release that woke the waiter, not at another release of the same lock.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def _patch(threading: Any) -> None:
     rows = tuple((intern(name), adapter_site(wait), adapter_site(release)) for name, wait, release in mechanisms)
     if not core.trace_locks(vars(threading), lock, rlock, rows, callers):
         note(
-            "who waited for a lock, a condition, an event, a semaphore or a barrier is not recorded: the C recorder is needed"
+            "waits for locks, conditions, events, semaphores and barriers are not recorded: the lock types of this Python "
+            "are not supported"
         )
         return
     threading._clew_waiter = core.waiter
@@ -63,16 +64,18 @@ def _patch(threading: Any) -> None:
 
 
 def _patch_event(threading: Any, event: Any) -> None:
-    """An event that is set already lets its waiter go on, too."""
+    """Record edges to all waiters of an event, also to those that find it set."""
     channel = intern("event")
     event._clew_key = 0
-    # A thread has an event of its own, which everybody who asks whether it is alive looks at.
-    seen, unseen = event.set, FunctionType(event.set.__code__, event.set.__globals__, "set")
+    # Every thread has an internal event, which each call of `is_alive` reads; setting it is not recorded.
+    recorded_set, plain_set = event.set, FunctionType(event.set.__code__, event.set.__globals__, "set")
 
     def started(thread: Any) -> Any:
-        # It may be of a class that the program has put in the place of `threading.Event`, as gevent does.
+        # The program may have replaced `threading.Event` by another class, as gevent does.
         own = thread._started
-        return SimpleNamespace(set=MethodType(unseen, own)) if getattr(type(own), "set", None) is seen else own
+        if getattr(type(own), "set", None) is recorded_set:
+            return SimpleNamespace(set=MethodType(plain_set, own))
+        return own
 
     threading.Thread._clew_started = property(Quiet(started))
     rename_in(threading.Thread._bootstrap_inner, "_started", "_clew_started")
@@ -87,7 +90,7 @@ def _patch_event(threading: Any, event: Any) -> None:
 
 
 def _patch_barrier(barrier_class: Any) -> None:
-    """Everybody's arrival lets the last one release the barrier, which is what lets all the others go on."""
+    """Record an edge from each arrival at the barrier to its release by the last arrival, which wakes the others."""
     emit = core.emit
     channel, site = intern("barrier"), adapter_site(barrier_class.wait)
 
@@ -101,7 +104,7 @@ def _patch_barrier(barrier_class: Any) -> None:
 
     def left(arrival: tuple[list[int], int], _result: None) -> None:
         arrivals, key = arrival
-        with contextlib.suppress(ValueError):  # the last one has taken it
+        with contextlib.suppress(ValueError):  # `complete` has removed it
             arrivals.remove(key)
 
     def complete(barrier: Any) -> None:

@@ -1,6 +1,6 @@
-"""Hooks around the functions that `os` has from C, whose stand-ins look like the originals.
+"""Wrap C functions of `os` with hooks; the wrappers look like the originals.
 
-Invariant: what a hook raises is dropped; the program's call is made with the program's arguments unless a hook gives others.
+Invariant: exceptions of a hook are dropped. The original gets the program's arguments unless a hook replaces them.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from clew.instrument.adapters.patching import Tokens
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
-_standing: set[str] = set()
+_wrapped: set[str] = set()
 
 
-def stand_in_for(
+def wrap_os_function(
     name: str,
     before: Callable[..., tuple[Any, Arguments | None] | None],
     after: Callable[[Any, Any], None] | None = None,
 ) -> None:
-    """Calls `before` with the arguments of every call of `os.NAME`, then `after`, as `hook` calls its hooks.
+    """Call `before` with the arguments of every call of `os.NAME`, then `after`, as `hook` calls its hooks.
 
-    `before` gives a token and the arguments to call it with, None for those that there are; `after` gets the token and the
-    result, None when the call failed, unless `before` gave nothing. Does nothing where there is no such function, or no C
-    module of ours, and when done again.
+    `before` returns None, or a token and replacement arguments (None for the original ones). If it returned a token,
+    `after` gets the token and the result, or None if the call failed. No effect if the function or clew's C module is
+    missing, or if the function is already wrapped.
     """
     try:
         from clew.instrument.probes._entry import stand_in
     except ImportError:
         return
     original = getattr(os, name, None)
-    if original is None or name in _standing:
+    if original is None or name in _wrapped:
         return
     tokens = Tokens()
 
@@ -56,10 +56,10 @@ def stand_in_for(
                 after(token, result)
         return result
 
-    made = stand_in(name, start, finish if after is not None else None)
-    _standing.add(name)
-    setattr(os, name, made)
-    # os tells by these what a function can do.
-    for able in (os.supports_fd, os.supports_dir_fd, os.supports_effective_ids, os.supports_follow_symlinks):
-        if original in able:
-            able.add(made)
+    wrapper = stand_in(name, start, finish if after is not None else None)
+    _wrapped.add(name)
+    setattr(os, name, wrapper)
+    # These sets of `os` list the functions that support a feature.
+    for supporting in (os.supports_fd, os.supports_dir_fd, os.supports_effective_ids, os.supports_follow_symlinks):
+        if original in supporting:
+            supporting.add(wrapper)

@@ -1,7 +1,7 @@
-"""How adapters put hooks into the standard library: after import, in place, and looking like what they replace.
+"""Hooks of the adapters in the standard library: installed after import, in place, and indistinguishable from the original.
 
-Invariant: a module that the program never imports is not imported for its hooks, and a hook that cannot be placed leaves
-its module as it was.
+Invariant: a module that the program never imports is not imported for its hooks. A hook that cannot be placed leaves its
+module unchanged.
 """
 
 import contextlib
@@ -21,20 +21,20 @@ from clew.records.fast_namedtuple import NamedTuple
 from clew.records.format.event import Kind
 
 Patch = Callable[[Any], None]
-"""Puts an adapter's hooks into the module it is given."""
+"""A function that installs an adapter's hooks in a module."""
 
 _pending: dict[str, list[Patch]] = {}
 _always: list[tuple[Callable[[str], bool], Patch]] = []
 _hooked: set[CodeType] = set()
 _placed: "list[_Placed]" = []
-"""Every function whose code was changed in place, in that order."""
+"""All functions whose code was changed in place, in the order of the changes."""
 
 
 class _PatchingFinder:
-    """Finds nothing of its own: lets the other finders find a module that is waited for, and patches it once it is loaded."""
+    """A finder that lets the other finders find an awaited module, and patches the module after it is loaded."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in _pending and not any(wants(name) for wants, _ in _always):
+        if name not in _pending and not any(matches(name) for matches, _ in _always):
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
@@ -51,12 +51,12 @@ def _patch_after_loading(spec: ModuleSpec) -> None:
     loader = spec.loader
 
     def exec_module(module: ModuleType) -> None:
-        # Gone before the module runs, so that its loader is again what the import system made.
+        # Delete the attribute before the module runs, so that the program sees an unchanged loader.
         del loader.exec_module  # type: ignore[union-attr]  # set below, on this instance
         loader.exec_module(module)  # type: ignore[union-attr]  # a loader without it has no instance attribute either
         for patch in (
             *_pending.pop(module.__name__, ()),
-            *(patch for wants, patch in _always if wants(module.__name__)),
+            *(patch for matches, patch in _always if matches(module.__name__)),
         ):
             _apply(patch, module)
 
@@ -72,7 +72,7 @@ def _apply(patch: Patch, module: ModuleType) -> None:
 
 
 def when_imported(name: str, patch: Patch) -> None:
-    """Calls `patch(module)` now if module `name` is loaded, else right after. One that fails is noted in the trace."""
+    """Call `patch(module)` now if module `name` is loaded, otherwise after its import. A failure is noted in the trace."""
     module = sys.modules.get(name)
     if module is not None:
         _apply(patch, module)
@@ -81,10 +81,10 @@ def when_imported(name: str, patch: Patch) -> None:
     _pending.setdefault(name, []).append(patch)
 
 
-def whenever_imported(wants: Callable[[str], bool], patch: Patch) -> None:
-    """Calls `patch(module)` right after each module is imported whose name `wants` is true of."""
+def whenever_imported(matches: Callable[[str], bool], patch: Patch) -> None:
+    """Call `patch(module)` after each import of a module for whose name `matches` returns True."""
     _hook_finders()
-    _always.append((wants, patch))
+    _always.append((matches, patch))
 
 
 def _hook_finders() -> None:
@@ -93,7 +93,7 @@ def _hook_finders() -> None:
 
 
 class Tokens(threading.local):
-    """What the calls under way of one hooked function have to remember, per thread."""
+    """The state of the active calls of one hooked function, per thread."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -106,12 +106,13 @@ def hook(
     parameters: int = 1,
     changes: str = "",
 ) -> None:
-    """Calls `enter` with the first `parameters` arguments at each start of a Python function, `leave` at each end of it.
+    """Call `enter` with the first `parameters` arguments at each start of a Python function, and `leave` at each end.
 
-    `leave` gets what `enter` returned and the function's result, None if it raised; it is not called when `enter` returned
-    None. With `changes`, the name of one of these arguments, `enter` returns a pair, and that argument becomes the second of
-    it. An argument that nested functions use comes in its cell. The function's code is rewritten in place: it stays the same
-    object, and nothing of ours is in its tracebacks. What the hooks raise is dropped. Hooking a function again does nothing.
+    `leave` gets the result of `enter` and the function's result, or None if it raised. It is not called if `enter`
+    returned None. With `changes`, the name of one of these arguments, `enter` returns a pair, and its second item replaces
+    that argument. An argument that nested functions use is passed as its cell. The function's code is rewritten in place:
+    the function stays the same object, and its tracebacks do not contain clew's frames. Exceptions of the hooks are
+    dropped. Hooking a function again has no effect.
     """
     code = function.__code__
     if code in _hooked:
@@ -149,10 +150,9 @@ def hook(
 
 
 def hook_end(function: Any, ended: Callable[[Any, bool], None]) -> None:
-    """Calls `ended` at each end of a Python function with the first argument, and whether it ends by an exception.
+    """Call `ended` at each end of a Python function, with its first argument and whether it ends by an exception.
 
-    Also of a coroutine function, of which many calls are under way at once, so that `hook` could not tell whose end it is.
-    Otherwise as `hook`.
+    It supports coroutine functions, whose calls overlap, so that `hook` could not match their ends. Otherwise like `hook`.
     """
     if function.__code__ in _hooked:
         return
@@ -167,9 +167,9 @@ def hook_end(function: Any, ended: Callable[[Any, bool], None]) -> None:
 
 
 def hook_return(function: Any, returned: Callable[..., None], parameters: int) -> None:
-    """Calls `returned` with the result and the first `parameters` arguments at each return, also of a coroutine function.
+    """Call `returned` with the result and the first `parameters` arguments at each return, also of a coroutine function.
 
-    For arguments that the function itself leaves alone. Otherwise as `hook`.
+    The function must not assign to these arguments. Otherwise like `hook`.
     """
     if function.__code__ in _hooked:
         return
@@ -183,34 +183,34 @@ def hook_return(function: Any, returned: Callable[..., None], parameters: int) -
 
 
 def hook_store(function: Any, name: str, stored: Callable[[Any], None]) -> None:
-    """Calls `stored` with each value that a Python function stores into its local of that name. Otherwise as `hook`."""
+    """Call `stored` with each value that a Python function stores into its local of that name. Otherwise like `hook`."""
 
-    def told(value: Any) -> None:
+    def observe(value: Any) -> None:
         with contextlib.suppress(Exception):
             stored(value)
 
-    # Asked of its class and no function, so it is called as it is, unseen.
-    operand = type("Stored", (), {"__delitem__": Quiet(told)})()
+    # A `Quiet` in the class is not bound to the instance, so it gets only the value; its call is invisible.
+    operand = type("Stored", (), {"__delitem__": Quiet(observe)})()
     operate(function, stores={name: (operand, (name,))})
 
 
 def _calling(probes: Probes) -> Callable[[CodeType], CodeType]:
-    """The calls are all that is wanted, and no probe."""
+    """Return a code rewriter that inserts only the calls of `probes`, without records."""
     return lambda code: rewrite(code, lambda found: probes if found is code else None, lambda _site, _kind: None)
 
 
-def operate(  # where in the function, in its order
+def operate(  # the order of the parameters is the order of the places in the function
     function: Any,
     enter: object | None = None,
     leave: object | None = None,
     exit: object | None = None,
     stores: dict[str, tuple[object, tuple[str, ...]]] | None = None,
 ) -> None:
-    """Has operands act in a Python function: `enter` on its first parameter at each start, `leave` on nothing at each end,
-    `exit` on the first parameter at each return, and those of `stores` after each store into a local or attribute of that
-    name, on one or two locals.
+    """Insert operands into a Python function.
 
-    As `hook`, but no frame is made: operands are written in C, or call by `Quiet`.
+    `enter` acts on the first parameter at each start, `leave` on no value at each end, and `exit` on the first parameter
+    at each return. The operands of `stores` act on one or two locals, after each store into a local or attribute of that
+    name. Otherwise like `hook`, but without a new frame: operands are written in C, or call by `Quiet`.
     """
     code = function.__code__
     if code in _hooked:
@@ -234,22 +234,19 @@ def operate(  # where in the function, in its order
 def surround(
     owner: Any, name: str, before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None
 ) -> None:
-    """Puts what `around` makes of `owner.name` in its place, for hooks that change a result; others use `hook`.
-
-    Doing it again does nothing.
-    """
+    """Replace `owner.name` by the wrapper of `around`, for hooks that change a result; other hooks use `hook`. Idempotent."""
     original = owner.__dict__[name]
     if type(original) is not Around:
         setattr(owner, name, around(original, before, after))
 
 
 def around(original: Any, before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None) -> Any:
-    """`original` between two hooks, see `Around`, under its name, signature and documentation."""
+    """Return `original` wrapped in two hooks (see `Around`), with its name, signature and documentation."""
     return functools.update_wrapper(Around(original, before, after), original)
 
 
 def rename_in(function: FunctionType, old: str, new: str) -> None:
-    """Makes `function`, in place, use the attribute or global `new` wherever it used `old`: a hook in its middle."""
+    """Make `function` use the attribute or global `new` instead of `old`, in place, to hook an operation within it."""
 
     def renamed(code: CodeType) -> CodeType:
         return code.replace(co_names=tuple(new if name == old else name for name in code.co_names))
@@ -271,19 +268,19 @@ def _place(function: Any, change: Callable[[CodeType], CodeType]) -> None:
 
 
 def is_placed(code: CodeType) -> bool:
-    """Is it the code of a function with a hook?"""
+    """Return whether `code` belongs to a function with a hook."""
     return any(code is placed.after for placed in _placed)
 
 
 def suspend_hooks() -> None:
-    """Takes the hooks out of all functions; calls under way end as they began."""
+    """Remove the hooks from all functions; active calls keep them until they end."""
     for placed in reversed(_placed):
         if placed.function.__code__ is placed.after:
             placed.function.__code__ = placed.before
 
 
 def resume_hooks() -> None:
-    """Puts them back, into what code the functions have meanwhile."""
+    """Install the hooks again, in the current code of the functions."""
     for index, (function, change, before, after) in enumerate(_placed):
         now = function.__code__
         if now is before:
@@ -295,12 +292,12 @@ def resume_hooks() -> None:
 
 
 def inner_code(function: Any, name: str) -> list[object]:
-    """The code of the functions of that name which `function` makes."""
+    """Return the code of the nested functions of that name in `function`."""
     return [const for const in function.__code__.co_consts if getattr(const, "co_name", "") == name]
 
 
 def adapter_site(function: Any) -> int:
-    """The site of the events that a hook in `function`, written in Python or C, records."""
+    """Return the site of the events that a hook records in `function`, which is written in Python or C."""
     code = getattr(function, "__code__", None)
     module = getattr(function, "__module__", None) or getattr(function, "__objclass__", type).__module__
     file, line = (code.co_filename, code.co_firstlineno) if code else ("", 0)
@@ -308,10 +305,10 @@ def adapter_site(function: Any) -> int:
 
 
 def object_keys() -> Callable[[object], int]:
-    """A function that gives the key of an object that lives at least until the key is used.
+    """Return a function that computes the key of an object, which must live until the key is used.
 
-    Keys are addresses (of which the recorder keeps 64 bits), moved by a random number of the caller's own: two mechanisms
-    never share a key, and neither do a process and its forked child.
+    A key is the address (of which the recorder keeps 64 bits) plus a random number for each caller of this function: two
+    mechanisms never share a key, and neither do a process and its forked child.
     """
     base = int.from_bytes(os.urandom(8), "little")
 

@@ -1,10 +1,9 @@
-"""Causality of queues: `put` to the `get` that takes the same item, `task_done` to the `join` that waited for it, for the
-queue and asyncio.Queue families.
+"""Causality of queues: `put` to the `get` of the same item, and `task_done` to the `join` that waits for it.
 
-Channels: "queue", "asyncio.queue", "queue.done", "queue.shutdown". Invariant: an edge joins the put and the get of one item,
-whatever the item is (None, a small number, equal ones, the same object twice), whatever the order of the queue, and whatever
-a subclass makes of `_put` and `_get`; where that cannot be known there is no edge, or the edge is marked ambiguous. The hooks
-are written in C (`recorder/csrc/queues`).
+The module covers the families of queue.Queue and asyncio.Queue. Channels: "queue", "asyncio.queue", "queue.done",
+"queue.shutdown". Invariant: an edge joins the put and the get of one item, for any item (None, a small number, equal
+items, the same object twice), any order of the queue, and any `_put` and `_get` of a subclass. If the pair is not certain,
+the edge is missing or marked ambiguous. The hooks are written in C (`recorder/csrc/queues`).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def install() -> None:
 
 def _patch_queue(module: Any) -> None:
     queue = module.Queue
-    # The names of attributes: what holds the items, their number, the number of those that are not done.
+    # The attributes' names: the container of the items, the number of items, the number of unfinished items.
     _watch(module, (queue.put, queue.get), ("queue", "_qsize", "unfinished_tasks"), "queue")
     _watch_shutdown(queue, "is_shutdown", ("put", "get"))
     if module.SimpleQueue is not module._PySimpleQueue:
@@ -45,21 +44,21 @@ def _patch_asyncio(module: Any) -> None:
 
 
 def _joined_queues(module: Any) -> None:
-    """Gives asyncio.queues a `_clew_joined` that makes a queue whose gets open no scope."""
+    """Add `_clew_joined` to asyncio.queues, which creates a queue whose gets do not open scopes."""
 
     def joined(*arguments: Any) -> Any:
-        made = module.Queue(*arguments)
-        core.join_items(made)
-        return made
+        queue = module.Queue(*arguments)
+        core.join_items(queue)
+        return queue
 
     module._clew_joined = joined
     _patch_completed(module)
 
 
 def _patch_completed(_module: Any) -> None:
-    """`asyncio.as_completed` has a queue of its own: whoever takes from it goes on with what it was doing.
+    """Make `asyncio.as_completed` use a queue whose gets do not open scopes, because its caller continues its own work.
 
-    For both modules that it takes, of which either may come first.
+    It needs two modules, which may be imported in either order; the call for the second one has the effect.
     """
     queues: Any = sys.modules.get("asyncio.queues")
     tasks: Any = sys.modules.get("asyncio.tasks")
@@ -74,32 +73,32 @@ def _watch(module: Any, functions: tuple[Any, Any], names: tuple[str, str, str],
     sites = tuple(map(adapter_site, (put_function, get_function, queue.task_done, queue.join)))
     classes = queue, module.LifoQueue, module.PriorityQueue
     put, get, done, joined = core.watch_queues(*classes, *names, intern(channel), intern("queue.done"), sites)
-    # Right after `_put` and `_get`, where the queue's lock is held.
+    # These stores follow `_put` and `_get` immediately, while the queue's lock is held.
     unfinished = names[2]
     operate(put_function, stores={unfinished: (put, ("self", "item"))})
     operate(get_function, stores={"item": (get, ("self", "item"))})
     operate(queue.task_done, stores={unfinished: (done, ("self",))})
     operate(queue.join, exit=joined)
-    if hasattr(queue, "shutdown"):  # which may drop what is in the queue, as if it were done
+    if hasattr(queue, "shutdown"):  # it may drop the items in the queue, as if they were done
         operate(queue.shutdown, stores={unfinished: (done, ("self",))})
 
 
-def _watch_shutdown(queue: Any, flag: str, lookers: tuple[str, ...]) -> None:
-    """Who shut a queue down lets those go on who find it so; `flag` is the attribute that they find it by. From 3.13 on."""
+def _watch_shutdown(queue: Any, flag: str, readers: tuple[str, ...]) -> None:
+    """Record edges from a queue's shutdown to the methods that read `flag` and find it set. Python 3.13 and later."""
     if not hasattr(queue, "shutdown"):
         return
     channel = intern("queue.shutdown")
     queue._clew_key = 0
     queue._clew_shutdown = core.Latch(flag, (True,), channel, _RELEASE, adapter_site(queue.shutdown), 0, 0)
     rename_in(queue.shutdown, flag, "_clew_shutdown")
-    for name in lookers:
+    for name in readers:
         function = getattr(queue, name)
         setattr(queue, f"_clew_{name}_shut", core.Latch(flag, (True,), channel, 0, 0, _ACQUIRE, adapter_site(function)))
         rename_in(function, flag, f"_clew_{name}_shut")
 
 
 def _patch_pool(module: Any) -> None:
-    """A thread pool's own queue: its work items have edges of their own."""
+    """Ignore the internal queue of a thread pool, because its work items have their own edges."""
     hook(
         module.ThreadPoolExecutor.__init__,
         lambda pool: pool,

@@ -1,8 +1,9 @@
-"""Causality of what redis hands on: items of lists, messages of channels, entries of streams, by redis-py, asyncio's too.
+"""Causality through redis: items of lists, messages of channels and entries of streams, by redis-py, also with asyncio.
 
-Channels: "redis.list", "redis.channel", "redis.stream". There is no room for a number that other readers would not see, so the
-key is made of the name and the content, of which nothing else is kept. Of equal contents on their way at once the last sender
-is taken; where this process sent both, the second one is marked ambiguous. Invariant: no command is changed, and none is added.
+Channels: "redis.list", "redis.channel", "redis.stream". A value cannot carry a key that other readers would not see, so
+the key is a hash of the name and the content; the content itself is not stored. If equal contents are in flight, the
+last sender is the source; if this process sent both, the second SEND is marked ambiguous. Invariant: commands are neither
+changed nor added.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from clew.records.format.keys import key_of
 
 _SEND, _RECEIVE = int(Kind.SEND), int(Kind.RECEIVE)
 _MOST_SENT = 10_000
-"""Of so many contents it is known whether they were sent before."""
+"""The maximum number of remembered contents, to detect equal ones."""
 _MOST_BYTES = 1 << 16
-"""Of longer contents only both ends are looked at."""
+"""The maximum number of bytes of a content in its key; of a longer one, only the beginning and the end are used."""
 _POPS = frozenset({"LPOP", "RPOP", "BLPOP", "BRPOP"})
 _MOVES = frozenset({"RPOPLPUSH", "BRPOPLPUSH", "LMOVE", "BLMOVE"})
 _READS = frozenset({"XREAD", "XREADGROUP"})
@@ -92,7 +93,7 @@ def _popped(command: str, name: Any, result: Any) -> list[tuple[Any, Any]]:
 
 
 def _entries(found: Any) -> Iterator[tuple[Any, ...]]:
-    """What a read of streams gives, in either form that the protocol has."""
+    """Yield the name and the fields of each entry in the result of a stream read, in either form of the protocol."""
     for name, entries in found.items() if type(found) is dict else found:
         yield from ((name, *_flat(fields)) for fields in _fields(entries))
 
@@ -130,7 +131,7 @@ def _key(channel: str, parts: tuple[Any, ...]) -> int:
 
 
 def _bytes(value: Any) -> bytes:
-    """As redis-py sends it. Raises `TypeError` for what it refuses."""
+    """Encode a value as redis-py does. Raise `TypeError` for types that redis-py refuses."""
     match value:
         case str():
             content = value.encode("utf-8", "surrogateescape")
@@ -139,6 +140,6 @@ def _bytes(value: Any) -> bytes:
         case bytes() | bytearray() | memoryview():
             content = bytes(value)
         case _:
-            raise TypeError("no value of redis")
+            raise TypeError("not a redis value")
     half = _MOST_BYTES // 2
     return content if len(content) <= _MOST_BYTES else b"%d " % len(content) + content[:half] + content[-half:]

@@ -1,7 +1,7 @@
-"""Causality of what grpc's clients call, which take metadata that nobody can write into: the header goes into a copy.
+"""Causality of calls by grpc clients: the header is added to a copy of the metadata, which is immutable.
 
-Channel: "traceparent". Servers and asyncio's clients are the pack `grpc`'s. Invariant: a call carries one header, and one that
-the user set stays.
+Channel: "traceparent". The pack `grpc` covers servers and asyncio clients. Invariant: a call carries one header, and a
+header that the user set is kept.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ def install() -> None:
 
 
 def _patch_calls(module: Any) -> None:
-    """All calls but one kind go through here, on the thread that makes them."""
+    """Hook the function that all calls but one kind use, on the calling thread."""
     site = adapter_site(module.augment_metadata)
     hook(module.augment_metadata, lambda metadata: (None, _with_header(metadata, site)), changes="metadata")
 
 
 def _patch_streams(module: Any) -> None:
-    """This kind sends the metadata that it was given."""
+    """Hook the remaining kind of calls, which sends the metadata unchanged."""
     function = module._StreamUnaryMultiCallable.future
     site = adapter_site(function)
 

@@ -1,8 +1,8 @@
-"""Causality of raw bytes: whoever reads from a socket or a pipe depends on those who wrote what it got.
+"""Causality of raw bytes: the writers of bytes on a socket or pipe, to the reader of these bytes.
 
-Channels: "socket", "pipe". Streams only (TCP, Unix, socket pairs, pipes), from their first byte. What the library sends over
-them with edges of its own (multiprocessing's connections, the loop's wake-ups, the head of an HTTP request) is left out.
-Invariant: an edge leads to each byte's reader from its writer; where that is not certain there is none.
+Channels: "socket", "pipe". Only streams (TCP, Unix, socket pairs, pipes) are covered, from their first byte. Traffic of the
+library that has its own edges is left out: multiprocessing's connections, the loop's wake-ups, the head of an HTTP request.
+Invariant: an edge leads from the writer of a byte to its reader; an uncertain edge is not recorded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from clew.records.format.keys import key_of
 from clew.records.run.directory import boot_id
 
 _MODULES = {"fcntl": "fcntl", "fork_exec": "_posixsubprocess", "set_wakeup_fd": "_signal"}
-"""Where a function is that is not of `os`."""
+"""The modules of the functions that are not in `os`."""
 
 
 def install() -> None:
@@ -53,7 +53,7 @@ def install() -> None:
 
 
 def _machine() -> int:
-    """What processes share whose own addresses are the same: a machine's network."""
+    """Return a key for the machine's network namespace, in which equal addresses mean the same socket."""
     network = 0
     with contextlib.suppress(OSError):
         network = os.stat("/proc/self/ns/net").st_ino
@@ -61,7 +61,7 @@ def _machine() -> int:
 
 
 def _when_loaded(name: str, patch: Patch) -> None:
-    """As `when_imported`, of a module that may be built in, which no loader tells of."""
+    """Like `when_imported`, also for a built-in module, whose import the finder does not see."""
     if name in sys.builtin_module_names:
         importlib.import_module(name)
     when_imported(name, patch)
@@ -73,7 +73,7 @@ def _watch(number: int, name: str, module: Any) -> None:
 
 
 def _watch_sockets(pairs: int, module: Any) -> None:
-    """What makes pairs comes last: a pair whose bytes are not all counted must not be known."""
+    """Watch sockets, and `socketpair` last: a known pair must have all of its bytes counted."""
     sample = module.socket()
     try:
         core.watch_transfers(sample)
@@ -83,7 +83,7 @@ def _watch_sockets(pairs: int, module: Any) -> None:
 
 
 def _patch_ssl(module: Any) -> None:
-    """Its own C code reads and writes."""
+    """Ignore TLS connections, because the C code of `ssl` reads and writes them itself."""
 
     def begin(connection: Any) -> None:
         core.forget_stream(connection.fileno())
@@ -92,7 +92,7 @@ def _patch_ssl(module: Any) -> None:
 
 
 def _patch_loop(module: Any) -> None:
-    """What wakes the loop up is a handle's business, and signals write to it, too."""
+    """Ignore the loop's self-pipe: handles have the edges of wake-ups, and signals write to it, too."""
 
     def made(loop: Any, _result: None) -> None:
         for end in (loop._ssock, loop._csock):

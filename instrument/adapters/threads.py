@@ -1,4 +1,4 @@
-"""Causality of threads: `start` to the thread's first step, the thread's end to whoever joins it.
+"""Causality of threads: `start` to the thread's first step, and the thread's end to the threads that join it.
 
 Channels: "thread.start", "thread.join".
 """
@@ -34,7 +34,7 @@ def _patch(threading: Any) -> None:
         emit(_SEND, start_site, start_key(thread), start_channel)
 
     def begin(thread: Any) -> Any:
-        # The recorder's own definition has no name: the thread is not yet in the list of threads.
+        # The recorder's own definition lacks the name, because the thread is not yet in the list of threads.
         text = {"name": thread._name, "native_id": native_id(), "daemon": thread._daemonic}
         core.define(Kind.THREAD, core.thread(), json.dumps(text).encode())
         emit(_JOIN, body_site, start_key(thread), start_channel)

@@ -1,7 +1,7 @@
-"""Causality of HTTP beyond the standard library: what httpx and aiohttp send, and what the servers of WSGI and ASGI receive.
+"""Causality of HTTP beyond the standard library: requests of httpx and aiohttp, to the servers of WSGI and ASGI.
 
-Channel: "traceparent". requests and urllib3 send with `http.client`, werkzeug's server is an `http.server`: these have hooks
-of their own. Invariant: a request carries one header and is received once; one that the user set stays.
+Channel: "traceparent". requests and urllib3 use `http.client`, and werkzeug's server is an `http.server`; `http` hooks
+these. Invariant: a request carries one header and is received once; a header that the user set is kept.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _patch_wsgiref(module: Any) -> None:
     site = adapter_site(function)
 
     def set_up(handler: Any, _result: None) -> None:
-        # The server of wsgiref itself is an http.server, where the request was received.
+        # The server of wsgiref is an http.server, where the request was already received.
         if getattr(handler, "request_handler", None) is None:
             receive_header(handler.environ.get(_WSGI), site)
 

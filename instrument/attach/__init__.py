@@ -1,1 +1,1 @@
-"""Recording that starts, changes and ends while the program runs."""
+"""Start, change and end a recording while the program runs."""

@@ -1,4 +1,4 @@
-"""Start, change and end the recording of a running program, for `control`.
+"""Start, change and end the recording of a running program, for `signal_handler`.
 
 Invariants: probes are in place before the first record and idle after the last one, so a recording starts and ends at
 one instant for all functions. After its end, functions have their own code again and the run is readable.
@@ -53,7 +53,7 @@ def start(run: str) -> dict[str, Any]:
     try:
         lifecycle.begin(run, plan)
     except Exception as error:
-        _take_out()
+        _remove_probes()
         raise LiveError(f"it cannot record into {run}: {error}") from None
     _enter_environment(run)
     _note_calls_under_way(switched.under_way, "recording began")
@@ -61,7 +61,7 @@ def start(run: str) -> dict[str, Any]:
     if not _finishes:
         _finishes = True
         atexit.register(core.to_the_end(_finish_at_exit))
-    return _told(switched, began)
+    return _summary(switched, began)
 
 
 def stop() -> dict[str, Any]:
@@ -72,12 +72,12 @@ def stop() -> dict[str, Any]:
     note("recording ended while the process was running; later events are not recorded")
     run = lifecycle.run_folder()
     lifecycle.stop()
-    switched = _take_out()
+    switched = _remove_probes()
     _leave_environment()
     signal_handler.update_entry()
     if run is not None:
         _finish(run)
-    return {**_told(switched, began), "run": run}
+    return {**_summary(switched, began), "run": run}
 
 
 def change() -> dict[str, Any]:
@@ -94,7 +94,7 @@ def change() -> dict[str, Any]:
     lifecycle.use_plan(plan)
     note(f"plan changed to {plan.spec or 'another one'} while the process was running")
     _note_calls_under_way(switched.under_way, "the plan was changed")
-    return {**_told(switched, began), "run": run}
+    return {**_summary(switched, began), "run": run}
 
 
 def _plan_of(run: str) -> Plan:
@@ -104,12 +104,12 @@ def _plan_of(run: str) -> Plan:
         raise LiveError(str(error)) from None
 
 
-def _take_out() -> Switched:
+def _remove_probes() -> Switched:
     suspend_hooks()
     return import_hook.switch(None, is_placed)
 
 
-def _told(switched: Switched, began: float) -> dict[str, Any]:
+def _summary(switched: Switched, began: float) -> dict[str, Any]:
     return {
         "functions": switched.functions,
         "under_way": list(switched.under_way),
@@ -129,10 +129,10 @@ def _note_calls_under_way(functions: Sequence[str], when: str) -> None:
 def _enter_environment(run: str) -> None:
     """Make children that start from now on part of the run."""
     paths = os.environ.get("PYTHONPATH", "")
-    given = {RUN_VARIABLE: run}
+    variables = {RUN_VARIABLE: run}
     if startup.FOLDER not in paths.split(os.pathsep):
-        given["PYTHONPATH"] = startup.before(paths)
-    for name, value in given.items():
+        variables["PYTHONPATH"] = startup.before(paths)
+    for name, value in variables.items():
         _before[name] = os.environ.get(name)
         os.environ[name] = value
 

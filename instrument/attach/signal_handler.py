@@ -1,5 +1,6 @@
-"""Let `clew attach` switch the recording of this process on and off at run time; see `records/attach/registry.py` for
-the protocol.
+"""Let `clew attach` start and end the recording of this process at run time.
+
+`records/attach/registry.py` describes the protocol.
 
 Invariant: while no command is attached, there is only an entry in the user's private folder and a handler for one
 real-time signal: no thread, no descriptor, no timer. The handler runs in the main thread, between two of its
@@ -29,7 +30,7 @@ from clew.records.attach.registry import (
     register,
 )
 
-_PATIENCE = 5.0
+_TIMEOUT_SECONDS = 5.0
 """Maximum seconds that the program waits for a `clew attach` that has called it and stays silent."""
 _ARGUMENTS, _ARGUMENT = 20, 200
 
@@ -60,8 +61,8 @@ def control() -> bool:
     return bool(_signal_number)
 
 
-def wanted() -> bool:
-    """Tell whether the environment makes every process of this program attachable."""
+def is_requested() -> bool:
+    """Return whether the environment makes every process of this program attachable."""
     return os.environ.get(CONTROL_VARIABLE, "") not in ("", "0")
 
 
@@ -104,10 +105,10 @@ def _give_back_signal() -> None:
 def _remove_entry() -> None:
     if _entry_file is not None and _signal_number:
         with contextlib.suppress(OSError):
-            os.unlink(_beside_entry(_entry_file, ENTRY_SUFFIX))
+            os.unlink(_next_to_entry(_entry_file, ENTRY_SUFFIX))
 
 
-def _beside_entry(entry_file: str, suffix: str) -> str:
+def _next_to_entry(entry_file: str, suffix: str) -> str:
     """Return a path next to this process's entry, even if the entry is still that of its parent."""
     return os.path.join(os.path.dirname(entry_file), f"{os.getpid()}{suffix}")
 
@@ -123,7 +124,7 @@ def _forked() -> None:
 def _called(_number: int, _frame: object) -> None:
     """Answer a listening command; a signal of another origin has no listener to connect to."""
     if _entry_file is not None:
-        answer(_beside_entry(_entry_file, SOCKET_SUFFIX))
+        answer(_next_to_entry(_entry_file, SOCKET_SUFFIX))
 
 
 def answer(address: str) -> None:
@@ -135,7 +136,7 @@ def answer(address: str) -> None:
     except (ImportError, AttributeError, OSError):
         return
     try:
-        connection.settimeout(_PATIENCE)
+        connection.settimeout(_TIMEOUT_SECONDS)
         if is_private(os.path.dirname(address)):
             connection.connect(address)
             _, user = peer(connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))
@@ -161,15 +162,15 @@ def _answer(request: bytes) -> dict[str, Any]:
     from clew.instrument.attach import session
 
     try:
-        asked = json.loads(request)
-        match asked["do"]:
+        fields = json.loads(request)
+        match fields["do"]:
             case "start":
-                return {"ok": True, **session.start(asked["run"])}
+                return {"ok": True, **session.start(fields["run"])}
             case "stop":
                 return {"ok": True, **session.stop()}
             case "change":
                 return {"ok": True, **session.change()}
-        return {"ok": False, "why": f"unknown request {asked['do']!r}; the process uses another version of clew"}
+        return {"ok": False, "why": f"unknown request {fields['do']!r}; the process uses another version of clew"}
     except Exception as error:
         return {
             "ok": False,

@@ -1,3 +1,5 @@
+"""The C module of the probes: invisible calls, wrappers of C functions, and hooks for scripts (see `install`)."""
+
 from collections.abc import Callable
 from types import CodeType
 from typing import Any, final

@@ -1,11 +1,11 @@
-"""What a message carries a cause in: headers of any of the forms that protocols have, and fields of messages.
+"""Read and write the carriers of causes: headers in the forms of various protocols, and fields of messages.
 
-- a dict, or another mapping (`os.environ`), of names and values, which are `str` or `bytes`;
-- a list of pairs, as ASGI and Kafka have it, which are `str` or `bytes`, too;
-- an object: the attribute of the name.
+- a dict, or another mapping (`os.environ`), whose names and values are `str` or `bytes`;
+- a list of pairs of `str` or `bytes`, as in ASGI and Kafka;
+- an object, with the attribute of the name.
 
-Names of headers have no case. Invariant: what is put in has the types of what is there, and no method of an object that is
-neither mapping nor list is called.
+Header names are case-insensitive. Invariant: written names and values have the types of the existing ones. No method of an
+object that is neither a mapping nor a list is called.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clew.instrument.probes.actions import values
 
 
 def read(carrier: Any, name: str) -> str | None:
-    """What `carrier` has under `name`, None for nothing. Raises what a mapping of the program's own raises."""
+    """Return the text under `name` in `carrier`, or None. Exceptions of the program's own mapping classes propagate."""
     found: list[object] = []
     if type(carrier) is list or type(carrier) is tuple:
         found = [value for key, value in _pairs(carrier) if _text(key).lower() == name.lower()]
@@ -33,19 +33,22 @@ def read(carrier: Any, name: str) -> str | None:
 
 
 Pair = tuple[str | bytes, str | bytes]
-"""Of what types a list's pairs are: each part is empty."""
+"""An empty name and an empty value, of the types in a list's pairs."""
 
 
 def write(carrier: Any, name: str, header: str, before: Pair | None = None) -> Pair | None:
-    """Puts `header` under `name`, in place of what is there. An empty list takes pairs as others had `before`; of a list its
-    pairs' types are returned. Raises `TypeError` for what cannot carry it, and what a mapping of the program's own raises."""
+    """Write `header` under `name`, replacing an existing value.
+
+    For a list, return the types of its pairs; an empty list gets a pair of the types in `before`. Raise `TypeError` if the
+    carrier is not supported. Exceptions of the program's own mapping classes propagate.
+    """
     if type(carrier) is list:
         example = next(iter(_pairs(carrier)), before)
         if example is None:
             raise TypeError("an empty list does not show whether its pairs are str or bytes")
         pair = (_like(example[0], name), _like(example[1], header))
-        kept = [item for item in carrier if not (_is_pair(item) and _text(item[0]).lower() == name.lower())]
-        carrier[:] = [*kept, pair]
+        others = [item for item in carrier if not (_is_pair(item) and _text(item[0]).lower() == name.lower())]
+        carrier[:] = [*others, pair]
         return _like(example[0], ""), _like(example[1], "")
     if type(carrier) is not tuple and _is_mapping(carrier):
         _into(carrier, name, header)
@@ -55,7 +58,7 @@ def write(carrier: Any, name: str, header: str, before: Pair | None = None) -> P
 
 
 def _into(carrier: MutableMapping[Any, Any], name: str, header: str) -> None:
-    # A header of ours, in whatever case it came back, makes way for the new one.
+    # Remove an earlier header of clew, which may have come back in another case.
     for key in [key for key in carrier if _text(key).lower() == name.lower()]:
         del carrier[key]
     example = next(iter(carrier), name)
@@ -72,7 +75,7 @@ def _is_pair(item: object) -> bool:
 
 
 def _parts(item: object) -> tuple[Any, Any] | None:
-    """Of a pair, also one with named fields."""
+    """Return the two parts of a pair, which may be a namedtuple; None for any other object."""
     match item:
         case tuple():
             parts = tuple(tuple.__iter__(item))
@@ -88,7 +91,7 @@ def _pairs(carrier: Any) -> list[tuple[Any, Any]]:
 
 
 def _text(value: object) -> str:
-    """A header's name or value as text, "" for what is none."""
+    """Return a header's name or value as text; "" for other types."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     return value if isinstance(value, str) else ""

@@ -1,9 +1,9 @@
 """Propagate causes from process to process: W3C trace context, https://www.w3.org/TR/trace-context.
 
-The span id of a `traceparent` header is the key of the SEND that wrote it, the trace id names the run. Invariants: a header
-that another tracer wrote is never replaced, only its span id is used as the key; a malformed header is no cause; nothing
-here raises. The header's form is fixed, so it is written and read here: a propagator's library takes the request that needs
-it first some milliseconds to load.
+The span id of a `traceparent` header is the key of the SEND that wrote it, and the trace id identifies the run. The header's
+form is fixed, so this module writes and parses it: loading a propagator library would delay the first request by some
+milliseconds. Invariants: a header of another tracer is never replaced; its span id is the key. A malformed header is not a
+cause. This module never raises into the program.
 """
 
 import functools
@@ -20,7 +20,7 @@ from clew.records.format.keys import KeySource, key_of
 
 CHANNEL = "traceparent"
 _DIGITS = frozenset("0123456789abcdef")
-_KEPT, _DROPPED = 1, 2
+_RECORDED, _DROPPED = 1, 2
 """Results of `core.flow`."""
 _source = KeySource()
 _pairs: dict[int, carriers.Pair] = {}
@@ -28,7 +28,7 @@ _pairs: dict[int, carriers.Pair] = {}
 
 
 def _renew() -> None:
-    # A forked child continues from the same state: its keys must differ from its parent's.
+    # A forked child would continue from the same state, but its keys must differ from its parent's.
     global _source
     _source = KeySource()
 
@@ -53,7 +53,7 @@ def inject_into(carrier: Any, site: int = 0, name: str = CHANNEL) -> int:
     try:
         there = _span_in(carrier, name)
         if there is not None and there.trace != _trace_of(run_folder()):
-            # The header may be sent again, for example in a retry: a target pairs with the last one.
+            # The header may be sent again, for example in a retry; a target is paired with the last SEND.
             key = there.span
         else:
             key = fresh_key()
@@ -95,8 +95,8 @@ def _record(kind: Kind, carrier: Any, site: int, name: str) -> int:
     if there is None:
         return 0
     if kind is Kind.RECEIVE and there.trace != _trace_of(run_folder()):
-        # Another tracer made the decision; our headers carry their flow in their key.
-        core.flow_known(there.span, _KEPT if there.sampled else _DROPPED)
+        # Another tracer made the sampling decision; headers of clew carry their flow in the key.
+        core.flow_known(there.span, _RECORDED if there.sampled else _DROPPED)
     core.emit(kind, site, there.span, intern(CHANNEL))
     return there.span
 

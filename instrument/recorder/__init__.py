@@ -1,1 +1,1 @@
-"""Stores records: a C core, and what decides when it records."""
+"""The recorder: a C core that stores records, and the Python code that starts, stops and configures it."""

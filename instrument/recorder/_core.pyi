@@ -1,7 +1,7 @@
-"""The recorder in C (`csrc/`): a module with the state of this process's one recording.
+"""The recorder in C (`csrc/`): a module with the state of this process's only recording.
 
-Invariant: a probe, `emit` and `define` never raise because of the recording's state; when nothing is recorded they do
-nothing.
+Invariant: probes, `emit` and `define` never raise because of the recording's state. They have no effect without a
+recording.
 """
 
 from collections.abc import Callable
@@ -9,8 +9,10 @@ from typing import Any, Never, final
 
 @final
 class Probe:
-    """Stores one kind of plain record for one site: `~probe` or `probe()`; of an UNWIND, `error in probe` or
-    `probe(error)`: an EXIT, if the exception says that nothing failed."""
+    """A probe that stores one kind of plain record for one site, by `~probe` or `probe()`.
+
+    For an UNWIND, it is `error in probe` or `probe(error)`, which stores an EXIT if the exception is not a failure.
+    """
 
     def __new__(cls, site: int, kind: int) -> Probe: ...
     @property
@@ -19,10 +21,10 @@ class Probe:
     def kind(self) -> int: ...
     @property
     def counting(self) -> bool:
-        """Does the budget have the site counted?"""
+        """Whether the budget reduced the site to counting its calls."""
     @property
     def count(self) -> int:
-        """Calls of the site that were counted in this recording; 0 when nothing is recorded."""
+        """The number of counted calls of the site in this recording; 0 without a recording."""
     def __invert__(self) -> None: ...
     def __contains__(self, error: object, /) -> bool: ...
     def __next__(self) -> Never: ...
@@ -38,49 +40,57 @@ class Operand:
     def __invert__(self) -> None: ...
 
 def start(path: str, info: bytes, parent_uid: int, quota: int, budget: float, keep_newest: bool = ...) -> None:
-    """Opens a new trace file. `quota` in bytes; `budget` is a share of CPU time, 0 for no bound; `keep_newest`: at the
-    quota the oldest events are dropped, else recording stops. Raises `OSError` when the file can't be made, when `info`
-    does not fit its page, or when a recording is under way."""
+    """Open a new trace file.
+
+    `quota` is in bytes; `budget` is a share of CPU time, 0 for no limit. At the quota, the recording stops, or with
+    `keep_newest` drops the oldest events. Raise `OSError` if the file cannot be created, if `info` does not fit its page,
+    or if a recording is active.
+    """
 
 def stop() -> None:
-    """Closes the file and cuts it to what was used. Does nothing when nothing is recorded."""
+    """Close the file and truncate it to its used size. No effect without a recording."""
 
 def active() -> bool:
-    """False before `start`, after `stop`, after the quota or a full disk, and in a forked child until it starts."""
+    """Return False before `start`, after `stop`, after the quota or a full disk, and in a forked child until it starts."""
 
 def uid() -> int:
-    """The random id of the recording under way or, when there is none, of the next one."""
+    """Return the random id of the active recording or, without one, of the next recording."""
 
 def problem() -> str:
-    """Why recording stopped early, as a sentence; "" when it did not."""
+    """Return the reason why recording stopped early, as a sentence, or ""."""
 
 def emit(kind: int, site: int, key: int, channel: int = 0, text: bytes = b"", flags: int = 0) -> None:
-    """Stores a record with an extension in the calling thread's stream. Any int is a key: its low 64 bits."""
+    """Store a record with an extension in the calling thread's stream. The key is the low 64 bits of any int."""
 
 def define(kind: int, key: int, text: bytes, /) -> None:
-    """Stores a definition. Of several with the same kind and key the last one holds."""
+    """Store a definition. It replaces an earlier one of the same kind and key."""
 
 def thread() -> int:
-    """The calling thread's serial in this recording, from 1; 0 when nothing is recorded."""
+    """Return the calling thread's serial in this recording, from 1; 0 without a recording."""
 
 def to_the_end(function: Callable[[], None], /) -> Callable[[], None]:
-    """A function that calls `function`, which may be begun several times, until it got to its end. What is raised in it
-    is dropped; an interrupt (Ctrl-C) comes anew afterwards, where it does not show our frames."""
+    """Return a function that calls `function` until it completes, repeatedly if a call is interrupted.
+
+    Exceptions of `function` are dropped. An interrupt (Ctrl-C) is raised again afterwards, without clew's frames.
+    """
 
 def sample(share: float, /) -> None:
-    """Records this share of the request flows that begin here, whole or not at all; 1 for all. Call it after `start`."""
+    """Record this share of the request flows that begin here, each completely or not at all; 1 records all.
+
+    Call it after `start`.
+    """
 
 def flow() -> int:
-    """What the calling thread works for: 0 no sampled flow, 1 one that is recorded, 2 one that is not."""
+    """Return the calling thread's flow: 0 for no sampled flow, 1 for a recorded one, 2 for a dropped one."""
 
 def flows() -> tuple[int, int]:
-    """How many flows that began here are kept, and how many are dropped."""
+    """Return the numbers of recorded and dropped flows that began in this process."""
 
 def flow_key(key: int, /) -> int:
-    """A fresh key, made to carry the calling thread's flow to other processes; as it is when nothing is sampled."""
+    """Return the fresh `key`, changed to carry the calling thread's flow to other processes; unchanged without sampling."""
 
 def flow_known(key: int, state: int, /) -> None:
-    """Who sent `key`, in another process, works for a flow of this state, as of `flow`."""
+    """Set the flow of the sender of `key`, in another process, to `state`, one of the values of `flow`."""
 
 def key_space() -> int: ...
 def watch_queues(*arguments: Any) -> tuple[Operand, Operand, Operand, Operand]: ...
@@ -92,17 +102,20 @@ def watch_futures(future: type, site: int, /) -> None: ...
 def watch_tasks(task: type, site: int, /) -> None: ...
 def outcome_taken(future: object, /) -> None: ...
 def calibrate() -> float:
-    """Nanoseconds that storing one plain record takes here and now."""
+    """Measure how many nanoseconds it takes to store one plain record on this machine now."""
 
 def emitted() -> int:
-    """How many records the calling thread made by `emit` since it is known, as 32 bits."""
+    """Return how many records the calling thread has stored by `emit`, as a 32-bit counter."""
 
 def book(ns: float, emitted: float, /) -> bool:
-    """Tells the budget that a site's actions took `ns` and made so many records by `emit`. True when the budget is
-    overdrawn and actions have the greater part in it: then the dearest is to be judged, once for every True."""
+    """Add the cost of a site's actions to the budget: `ns`, and the number of records by `emit`.
+
+    Return True if the budget is exceeded and actions have the greater part in it. For every True, the caller must judge
+    the most expensive action once.
+    """
 
 def pretend(cpu_ns: int, cost: float, /) -> None:
-    """For tests of the budget: from here on the process CPU time is `cpu_ns`, and a plain record costs `cost` ns."""
+    """Set the process CPU time to `cpu_ns` and the cost of a plain record to `cost` ns, for tests of the budget."""
 
 def trace_locks(
     threading: dict[str, Any],
@@ -117,7 +130,7 @@ def watch_streams(machine: int, sockets: tuple[int, int, int], pipes: tuple[int,
 def watch_transfer(number: int, function: Any, /) -> None: ...
 def watch_transfers(sample: object, /) -> None: ...
 def hand_streams(descriptors: tuple[int, ...], /) -> list[tuple[int, ...] | None]: ...
-def adopt_stream(descriptor: int, mark: str, /, *told: int) -> None: ...
+def adopt_stream(descriptor: int, mark: str, /, *state: int) -> None: ...
 def forget_stream(descriptor: int, /) -> None: ...
 def mute_streams(on: bool, /) -> None: ...
 def watch_collector(callbacks: list[Any], site: int, channel: int, /) -> None: ...
@@ -128,9 +141,11 @@ def watch_contexts(copy_context: Any, channel: int, copy_site: int, run_site: in
 
 @final
 class Latch:
-    """A descriptor that stands for the attribute `name`: it records a `set_kind` when that becomes one of `values`,
-    with a fresh key that it keeps in the object as `_clew_key`, and a `get_kind` with this key when it is read and is one of
-    them. A kind of 0 records nothing. The class must have `_clew_key = 0`."""
+    """A descriptor that replaces the attribute `name`, and records when the attribute becomes one of `values` and is read.
+
+    Setting one of `values` records a `set_kind` with a fresh key, which the object keeps as `_clew_key`. Reading one of
+    them records a `get_kind` with this key. A kind of 0 disables the record. The class must have `_clew_key = 0`.
+    """
 
     def __new__(
         cls,

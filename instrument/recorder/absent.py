@@ -1,6 +1,6 @@
-"""Stands in for the C core where it cannot be loaded: the functions that a program's annotations call, recording nothing.
+"""Replace the C core where it cannot be loaded: define the functions that annotations call, without any effect.
 
-`lifecycle.begin` refuses to start there, so that no probe is ever made. Invariant: nothing here raises.
+`lifecycle.begin` refuses to start with this module, so no probe is created. Invariant: these functions never raise.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Loads the recorder's C core (`_core.pyi`).
+"""Load the recorder's C core (`_core.pyi`).
 
-Invariant: importing this module never fails. Where the core cannot be loaded, `unavailable` says why, and `core` records
-nothing.
+Invariant: importing this module never fails. If the core cannot be loaded, `unavailable` contains the reason, and `core`
+does not record.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ __all__ = ["core", "unavailable", "without_gil"]
 
 
 def without_gil() -> bool:
-    """Does this interpreter run without the GIL? Then nothing is recorded: neither the recorder nor the rewriting of functions
-    is made for threads that run at the same instant, and loading the core would switch the GIL on."""
+    """Return whether this interpreter runs without the GIL, in which case it is not recorded.
+
+    Neither the recorder nor the rewriting of functions supports parallel threads, and loading the core would enable the GIL.
+    """
     return not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 unavailable = ""
-"""Why this process cannot be recorded; "" when it can."""
+"""The reason why this process cannot be recorded, or ""."""
 
 if TYPE_CHECKING:
     from clew.instrument.recorder import _core as core

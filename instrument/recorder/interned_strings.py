@@ -1,7 +1,7 @@
-"""Interned strings: a name is written to the trace once, records hold its number.
+"""Interned strings: the trace contains a name once, and records refer to it by number.
 
-Invariant: a name keeps its number for the life of the process, forked children included. There is no lock, because a
-signal handler or a probe may come in anywhere: numbers are taken from an atomic counter and an atomic `setdefault`.
+Invariant: a name keeps its number for the life of the process, including forked children. This module takes no lock,
+because a signal handler or a probe may interrupt it anywhere. It uses an atomic counter and an atomic `setdefault`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _next = itertools.count(1)
 
 
 def intern(name: str) -> int:
-    """The number of `name`, from 1; defined in the trace at its first use."""
+    """Return the number of `name`, from 1, and define it in the trace at its first use."""
     number = _numbers.get(name)
     if number is None:
         if type(name) is not str:
-            name = str.__str__(name)  # a subclass may compare and hash as it likes
+            name = str.__str__(name)  # a subclass may override comparison and hashing
         fresh = next(_next)
         number = _numbers.setdefault(name, fresh)
         if number == fresh:
@@ -29,6 +29,6 @@ def intern(name: str) -> int:
 
 
 def define_all() -> None:
-    """Writes every name to a trace that has just begun."""
+    """Write every name to a trace that has just begun."""
     for name, number in list(_numbers.items()):
         core.define(Kind.STRING, number, name.encode("utf-8", "surrogatepass"))

@@ -1,9 +1,11 @@
-"""When this process records: from `start` to `stop` or its end, and anew, in a file of its own, in every forked child.
+"""Start and end the recording of this process, and start a new file in every forked child.
 
-Invariants: nothing here raises into the program; a forked child's file begins with all definitions and with a JOIN to a
-SEND that its parent made just before the fork; a process that ends by itself leaves a SEND with the key that
-`process_end` makes of the one that started it, for whoever waits for it. Whoever keeps definitions (sites, strands)
-registers with `at_start`.
+A process records from `start` to `stop` or to its end. Modules that have definitions (sites, strands) register with
+`at_start`.
+
+Invariants: this module never raises into the program. A forked child's file begins with all definitions and with a JOIN
+to a SEND that its parent emitted just before the fork. A process that exits normally emits a SEND for the process that
+waits for it; `process_end` derives its key from the key that started the process.
 """
 
 import atexit
@@ -31,29 +33,29 @@ _MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Cause(NamedTuple):
-    """The use edge that starts a process's recording."""
+    """The incoming edge that starts a process's recording."""
 
     key: int
     uid: int
-    """Of the process that sent the key."""
+    """The uid of the process that sent the key."""
     origin: int = 0
-    """The key that started the process, when it is not this one: it went on from another program."""
+    """The key that started the process, if `key` belongs to a later exec of another program; otherwise 0."""
     streams: str = ""
-    """What the process needs to know of its standard streams."""
+    """The encoded state of the process's standard streams."""
 
     def __str__(self) -> str:
-        """As it travels to the process, `parse_cause` reads it."""
+        """Return the text that is passed to the process, for `parse_cause`."""
         origin = f"-{self.origin:x}" if self.origin else ""
         return f"{self.key:x}-{self.uid:x}{origin}" + (f"/{self.streams}" if self.streams else "")
 
 
 class _Fork(threading.local):
-    """What the calling thread knows of the child that it is about to fork, or forked last."""
+    """The calling thread's state of the child that it is about to fork or forked last."""
 
     cause: Cause | None = None
-    """None when the child is not recorded."""
+    """The child's cause; None if the child is not recorded."""
     will_exec = False
-    """The child runs another program at once: a file of its own would tell of nothing."""
+    """Whether the child immediately runs another program, so that a trace file would be empty."""
 
 
 _run: str | None = None
@@ -62,19 +64,19 @@ _definers: list[Callable[[], None]] = []
 _enders: list[Callable[[], None]] = []
 _keys = KeySource()
 _fork = _Fork()
-_children_wait = False
-"""Do children that are forked from here on begin to record only when they are told their cause?"""
+_children_deferred = False
+"""Whether children that are forked from now on begin to record only when they get their cause."""
 _started_by = 0
-"""The key that started this process, 0 when nobody who records did."""
-_given_streams = ""
-"""What this process was told of its standard streams."""
+"""The key that started this process; 0 if no recorded process started it."""
+_streams = ""
+"""The state of the standard streams that this process got from its parent."""
 _hooked = False
 
 
 def start(run: str | os.PathLike[str], plan: Plan) -> bool:
-    """Records this process into a new file of the run's folder. False, after one line on stderr, when that can't be.
+    """Record this process into a new file of the run's folder. On failure, print one line on stderr and return False.
 
-    The main thread's first record is a JOIN with what `CLEW_CAUSE` names, the edge from the process that started this one.
+    The main thread's first record is a JOIN with the key in `CLEW_CAUSE`: the edge from the process that started this one.
     """
     try:
         begin(run, plan)
@@ -85,7 +87,7 @@ def start(run: str | os.PathLike[str], plan: Plan) -> bool:
 
 
 def begin(run: str | os.PathLike[str], plan: Plan) -> None:
-    """The same for who can be told. Raises what went wrong."""
+    """Record this process like `start`, but raise an exception on failure."""
     global _run, _plan
     if unavailable:
         raise ClewError(unavailable)
@@ -97,46 +99,47 @@ def begin(run: str | os.PathLike[str], plan: Plan) -> None:
 
 
 def use_plan(plan: Plan) -> None:
-    """The plan was changed meanwhile: what forked children go by."""
+    """Replace the plan, also for children that are forked from now on."""
     global _plan
     _plan = plan
     redaction.use(plan.redact)
 
 
 def stop() -> None:
-    """Ends this process's recording. Idempotent."""
+    """End this process's recording. Idempotent."""
     global _run
     _run = None
     with contextlib.suppress(Exception):
-        _tell_the_end()
+        _run_enders()
         core.stop()
 
 
 def _end() -> None:
     if _started_by and core.active():
         core.emit(Kind.SEND, 0, process_end(_started_by), interned_strings.intern("process.end"))
-    _tell_the_end()
+    _run_enders()
     core.stop()
 
 
-def _tell_the_end() -> None:
+def _run_enders() -> None:
     if core.active():
-        for tell in _enders:
-            tell()
-    _tell_sample()
+        for callback in _enders:
+            callback()
+    _note_sample_counts()
 
 
-def at_end(tell: Callable[[], None]) -> None:
-    """Calls `tell`, which raises nothing, while the recording can still be added to."""
-    _enders.append(tell)
+def at_end(callback: Callable[[], None]) -> None:
+    """Call `callback`, which must not raise, at the end of the recording, while it still accepts records."""
+    _enders.append(callback)
 
 
 end = core.to_the_end(_end)
-"""Ends the recording with the process: whoever waits for the process waited for this. A Ctrl-C meanwhile is the program's."""
+"""End the recording at the end of the process, with the SEND for the waiting process. A Ctrl-C meanwhile reaches the
+program afterwards."""
 
 
 def _begin_sample() -> None:
-    """Samples as the plan says, and says so at once: a process that is killed has no end to say it at."""
+    """Sample as the plan requests, and note it at the start, because a killed process writes no note at its end."""
     share = 1.0 if _plan.sample is None else _plan.sample
     core.sample(share)
     if share < 1:
@@ -144,83 +147,83 @@ def _begin_sample() -> None:
         core.define(Kind.NOTE, 0, text.encode())
 
 
-def _tell_sample() -> None:
-    kept, dropped = core.flows()
-    if core.active() and kept + dropped:
-        text = f"of {kept + dropped} request flows that began in process {os.getpid()}, {kept} are recorded, the others are not"
+def _note_sample_counts() -> None:
+    recorded, dropped = core.flows()
+    if core.active() and recorded + dropped:
+        text = f"{recorded} of {recorded + dropped} request flows that began in process {os.getpid()} are recorded"
         core.define(Kind.NOTE, 0, text.encode())
 
 
 def run_folder() -> str | None:
-    """The folder of the run that this process belongs to; None when it belongs to none."""
+    """Return the folder of this process's run, or None."""
     return _run
 
 
 def cause_by(key: int) -> Cause:
-    """What a process that `key` is sent to has to be told."""
+    """Return the cause for a child process to which this process sends `key`."""
     return Cause(key, core.uid())
 
 
 def parse_cause(text: str) -> Cause | None:
-    """None for what is none."""
-    text, _, given = text.partition("/")
+    """Parse the text of a `Cause`; return None if it is invalid."""
+    text, _, streams = text.partition("/")
     try:
         numbers = [int(number, 16) & _MASK for number in text.split("-")]
         key, uid, origin = numbers if len(numbers) != 2 else (*numbers, 0)
-        return Cause(key, uid, origin, given)
+        return Cause(key, uid, origin, streams)
     except (ValueError, TypeError):
         return None
 
 
-def goes_on(told: Cause) -> Cause:
-    """What another program has to be told that this process goes on as, when it is the target of `told`."""
-    return told._replace(origin=_started_by)
+def cause_after_exec(cause: Cause) -> Cause:
+    """Return `cause` for the program that replaces this process's program, with the key that started the process."""
+    return cause._replace(origin=_started_by)
 
 
 def pause() -> None:
-    """Ends this process's file, until `begin_again`."""
+    """End this process's file, until `begin_again`."""
     core.stop()
 
 
-def begin_again(told: Cause | None) -> None:
-    """Records this process, which was to go on as another program or to wait for its cause, into a new file."""
-    global _children_wait
-    _children_wait = False
+def begin_again(cause: Cause | None) -> None:
+    """Record this process into a new file, after a failed exec or when a deferred child gets its cause."""
+    global _children_deferred
+    _children_deferred = False
     if not core.active():
-        _try_to_begin(told)
+        _try_to_begin(cause)
 
 
-def let_children_wait() -> None:
-    """Has processes that are forked from now on begin to record when `begin_again` is called there, not before."""
-    global _children_wait
-    _children_wait = True
+def defer_children() -> None:
+    """Make children that are forked from now on wait with recording until `begin_again` is called in them."""
+    global _children_deferred
+    _children_deferred = True
 
 
-def children_wait() -> bool:
-    return _children_wait
+def children_deferred() -> bool:
+    return _children_deferred
 
 
-def forked() -> int:
-    """The key of the SEND to the child that the calling thread forked last; 0 when there is none."""
+def forked_child_key() -> int:
+    """Return the key of the SEND to the child that the calling thread forked last, or 0."""
     return _fork.cause.key if _fork.cause else 0
 
 
-def will_exec(yes: bool) -> None:
-    """Says whether a child that the calling thread forks now is one that runs another program at once."""
-    _fork.will_exec = yes
+def will_exec(expected: bool) -> None:
+    """Set whether a child that the calling thread forks now will immediately run another program."""
+    _fork.will_exec = expected
 
 
 def at_start(define_all: Callable[[], None]) -> None:
-    """Calls `define_all` now if this process is recording, and right after each later start, forked children included."""
+    """Call `define_all` now if this process is recording, and after each later start, also in forked children."""
     _definers.append(define_all)
     if core.active():
         _define(define_all)
 
 
 def name_thread() -> None:
-    """Defines the calling thread with its name of now; the recorder has seen only the one it was made with."""
+    """Define the calling thread by its current name; the recorder knows only the name that it was created with."""
     ident = threading.get_ident()
-    for thread in threading.enumerate():  # not current_thread(): it would make up a thread that Python did not start
+    for thread in threading.enumerate():  # current_thread() would add a dummy for a thread that Python did not start
         if thread.ident == ident:
             text = {"name": thread.name, "native_id": threading.get_native_id(), "daemon": thread.daemon}
             core.define(Kind.THREAD, core.thread(), json.dumps(text).encode())
@@ -228,21 +231,21 @@ def name_thread() -> None:
 
 
 def _cause_from_environment() -> Cause | None:
-    """Takes `CLEW_CAUSE` out of the environment: a grandchild must not claim it too."""
+    """Remove `CLEW_CAUSE` from the environment, so that a grandchild does not claim it, and parse it."""
     return parse_cause(os.environ.pop(CAUSE_VARIABLE, ""))
 
 
-def given_streams() -> str:
-    """What whoever started this program told it of its standard streams; once."""
-    global _given_streams
-    given, _given_streams = _given_streams, ""
-    return given
+def take_streams() -> str:
+    """Return the state of the standard streams that the parent process passed; the second call returns ""."""
+    global _streams
+    streams, _streams = _streams, ""
+    return streams
 
 
 def _begin(cause: Cause | None) -> None:
-    """Opens a file in the run's folder. Raises what goes wrong."""
-    global _started_by, _given_streams
-    _given_streams = cause.streams if cause else ""
+    """Open a file in the run's folder. Raise an exception on failure."""
+    global _started_by, _streams
+    _streams = cause.streams if cause else ""
     _started_by = (cause.origin or cause.key) if cause else 0
     if _run is None:
         return
@@ -278,7 +281,7 @@ def _define(define_all: Callable[[], None]) -> None:
 
 
 def _info() -> bytes:
-    """What the file's header says of the process, as JSON that fits its page."""
+    """Return the file header's description of the process, as JSON that fits its page."""
     fields = {
         "host": host_name(),
         "boot_id": boot_id(),
@@ -292,20 +295,20 @@ def _info() -> bytes:
         text = json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")
         if len(text) <= INFO_MAX:
             return text
-        del fields[name]  # absurdly long
+        del fields[name]  # it is extremely long
     return b"{}"
 
 
 def _short_argv() -> list[str]:
-    """The command line, long arguments cut, and as many of them as fit."""
+    """Return the redacted command line, with long arguments truncated and only the first arguments that fit."""
     argv: list[str] = []
-    room = _MAX_ARGV
+    bytes_left = _MAX_ARGV
     for argument in redaction.current().arguments(sys.orig_argv):
-        kept = argument if len(argument) <= _MAX_ARGUMENT else argument[:_MAX_ARGUMENT] + "…"
-        room -= len(kept.encode("utf-8", "replace")) + 4
-        if room < 0:
+        text = argument if len(argument) <= _MAX_ARGUMENT else argument[:_MAX_ARGUMENT] + "…"
+        bytes_left -= len(text.encode("utf-8", "replace")) + 4
+        if bytes_left < 0:
             return [*argv, "…"]
-        argv.append(kept)
+        argv.append(text)
     return argv
 
 
@@ -329,7 +332,7 @@ def _hook() -> None:
 def _before_fork() -> None:
     _fork.cause = None
     with contextlib.suppress(Exception):
-        if core.active() and not _fork.will_exec and not _children_wait:
+        if core.active() and not _fork.will_exec and not _children_deferred:
             key = core.flow_key(_keys.fresh())
             core.emit(Kind.SEND, 0, key, interned_strings.intern("process.start"))
             _fork.cause = cause_by(key)

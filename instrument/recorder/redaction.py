@@ -1,7 +1,7 @@
-"""Leaves out of recorded values and texts what the plan wants redacted, before anything is stored.
+"""Redact recorded values and texts as the plan requests, before they are stored.
 
-Invariant: whatever becomes the text of a record of a value, a key, a mark, a log line or a command line comes through here.
-The key of an edge is a hash and stays what it is: both ends have to agree on it.
+Invariant: every text of a value, a key, a mark, a log line or a command line passes through this module. The key of an
+edge is a hash and is not redacted, because both ends must compute the same key.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from clew.records.plan.plan import Redact
 
 HIDDEN = "<redacted>"
 LOOKAHEAD = 2000
-"""So many characters beyond what is recorded are looked at: what begins within it may be longer."""
+"""The number of characters beyond the recorded text that are searched, for a match that begins in the recorded text."""
 
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:(?:bearer|basic|digest|token)\s+)?[^\s,;&)\]}]+)"""
 
 
 class Redaction:
-    """What is hidden: names of values, and what stands in texts."""
+    """The names of values to hide, and the patterns to hide in texts."""
 
     def __init__(self, redact: Redact | None) -> None:
         names, patterns = redact or Redact()
@@ -34,7 +34,7 @@ class Redaction:
             self._texts.append((re.compile(named, re.IGNORECASE), rf"\1{HIDDEN}"))
 
     def hides(self, name: object) -> bool:
-        """Is what has this name hidden?"""
+        """Return whether values of this name are hidden."""
         if self._names is None:
             return False
         if type(name) is bytes:
@@ -42,13 +42,13 @@ class Redaction:
         return type(name) is str and self._names.fullmatch(name) is not None
 
     def text(self, text: str) -> str:
-        """`text` without what is hidden in it: what matches a pattern, and what a hidden name is said to be."""
-        for pattern, instead in self._texts:
-            text = pattern.sub(instead, text)
+        """Return `text` with matches of the patterns and values after hidden names (`password=…`) replaced."""
+        for pattern, replacement in self._texts:
+            text = pattern.sub(replacement, text)
         return text
 
     def arguments(self, arguments: Iterable[str]) -> list[str]:
-        """A command line without what is hidden in it: `--password=x` and `--password x` alike."""
+        """Return a redacted command line; both `--password=x` and `--password x` are recognised."""
         shown: list[str] = []
         hidden = False
         for argument in arguments:
@@ -74,7 +74,7 @@ _current = [Redaction(None)]
 
 
 def use(redact: Redact | None) -> None:
-    """From here on this is what the plan wants."""
+    """Redact by these rules from now on."""
     _current[0] = Redaction(redact)
 
 

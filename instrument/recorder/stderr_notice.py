@@ -1,7 +1,7 @@
-"""The one line on stderr that tells a program's user of lost records.
+"""Write the one line on stderr that reports lost records to the program's user.
 
-Invariant: nothing else of the program changes: the line is left out rather than wait for a reader, be killed by a pipe that
-has none, or go into a file that the program itself has opened under stderr's number. `say` in csrc/store/store.h does the same.
+Invariant: the program is not affected otherwise. The line is dropped if writing it would block, raise SIGPIPE, or write
+into a file that the program itself has opened under stderr's number. `say` in csrc/store/store.h has the same rules.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ STDERR = 2
 
 
 def _identity() -> tuple[int, int] | None:
-    """Device and inode of what is open as stderr; None when nothing is."""
+    """Return the device and inode of stderr, or None if it is closed."""
     try:
         found = os.fstat(STDERR)
     except OSError:
@@ -25,23 +25,23 @@ _at_start = _identity()
 
 
 def start() -> None:
-    """What is stderr now stays the place for complaints."""
+    """Remember the current stderr as the one to write to."""
     global _at_start
     _at_start = _identity()
 
 
 def complain(text: str) -> None:
-    """Writes `clew: TEXT` if that can be done at once."""
+    """Write `clew: TEXT` if that is possible without blocking."""
     try:
         if _is_ours():
             _write(f"clew: {text}\n".encode(errors="replace"))
     except (OSError, MemoryError):
-        return  # there is no stderr any more; the trace says it, too
+        return  # stderr is gone; the trace contains the same message
 
 
 def _is_ours() -> bool:
     if _at_start is None:
-        return False  # what has its number later is the program's own
+        return False  # stderr was closed at the start; a file opened later under its number is the program's
     return _identity() == _at_start or not stat.S_ISREG(os.fstat(STDERR).st_mode)
 
 
@@ -49,7 +49,7 @@ def _write(line: bytes) -> None:
     try:
         import signal
         from select import POLLOUT, poll
-    except (ImportError, OSError):  # no such calls here, or no descriptor left to load them
+    except (ImportError, OSError):  # the platform lacks these calls, or no descriptor is free to load them
         os.write(STDERR, line)
         return
     ready = poll()

@@ -1,7 +1,7 @@
 """Start recording in every Python process of a run, then run the program's own sitecustomize.
 
-Invariant: the program finds `sys.path`, `sys.modules` and its own sitecustomize, or none, as without us; only PYTHONPATH
-keeps this folder, for its children. Nothing here needs clew to be installed.
+Invariant: the program finds the same `sys.path`, `sys.modules` and sitecustomize as without clew. Only PYTHONPATH keeps
+this folder, for child processes. This file works without an installed clew.
 """
 
 import os
@@ -15,7 +15,7 @@ def _leave_path() -> None:
 
 
 def _start() -> None:
-    """Without collections of garbage, which would look through what is made here and stays, over and over."""
+    """Start recording with the garbage collector disabled: it would scan the long-lived objects made here repeatedly."""
     import gc
 
     collecting = gc.isenabled()
@@ -42,10 +42,10 @@ def _start_recording() -> None:
         return
     try:
         from clew.instrument.bootstrap import start_from_environment
-    except Exception as error:  # of a broken installation can come anything
+    except Exception as error:  # a broken installation can raise any exception
         missing = isinstance(error, ImportError) and error.name == "clew"
         problem = "clew is not installed for" if missing else f"clew cannot be imported ({error}) by"
-        # One line for an interpreter, however many children it has.
+        # One line for each interpreter, however many children it has.
         name = "".join(letter if letter.isalnum() else "_" for letter in sys.executable)[-100:]
         python = sys.executable
         _say_once(run, name, f"{problem} {python}, so it is not recorded; {python} -m pip install clew")
@@ -54,7 +54,7 @@ def _start_recording() -> None:
 
 
 def _hide() -> None:
-    """The program that started this one gave it an environment of its own, which it finds as it was given."""
+    """Restore the environment that the parent process passed explicitly, without the variables that clew added to it."""
     how = os.environ.pop("CLEW_HIDE", "")
     if not how:
         return
@@ -66,18 +66,18 @@ def _hide() -> None:
 
 
 def _in_main_interpreter() -> bool:
-    """The recorder and what is recorded of the standard library belong to that one alone."""
-    import _signal  # type: ignore[import-not-found]  # what `signal` is made of; typeshed does not know it
+    """Return whether this is the main interpreter, the only one that the recorder and the adapters support."""
+    import _signal  # type: ignore[import-not-found]  # the C part of `signal`, missing in typeshed
 
     try:
-        _signal.set_wakeup_fd(_signal.set_wakeup_fd(-1))  # what only the main interpreter may set
+        _signal.set_wakeup_fd(_signal.set_wakeup_fd(-1))  # only the main interpreter may set it
     except ValueError:
         return False
     return True
 
 
 def _say_once(run: str, what: str, text: str) -> None:
-    if not run:  # nobody asked for a recording yet
+    if not run:  # no recording was requested yet
         return
     try:
         os.close(os.open(os.path.join(run, f"untraced-{what}"), os.O_CREAT | os.O_EXCL, 0o600))

@@ -1,2 +1,2 @@
-"""A test session as a run: how it begins and ends (`session`), each test as a request in it (`requests`), what changed since a
+"""Record a test session as a run: its begin and end (`session`), each test as a request (`requests`), and the changes since a
 revision (`verdict`, `junit`)."""

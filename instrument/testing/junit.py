@@ -14,7 +14,7 @@ from clew.instrument.testing.requests import IDENTITY
 
 def annotate(file: str, about: Mapping[str, str], tests: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Add properties of the session, and of tests by their ids. Return errors as lines."""
-    beside = f"{file}.part"
+    temporary = f"{file}.part"
     try:
         tree = ElementTree.parse(file)
         for suite in tree.iter("testsuite"):
@@ -23,8 +23,8 @@ def annotate(file: str, about: Mapping[str, str], tests: Mapping[str, Mapping[st
             identity = case.find(f"properties/property[@name='{IDENTITY}']")
             if identity is not None:
                 _add(case, tests.get(identity.get("value", ""), {}))
-        tree.write(beside, encoding="utf-8", xml_declaration=True)
-        os.replace(beside, file)
+        tree.write(temporary, encoding="utf-8", xml_declaration=True)
+        os.replace(temporary, file)
     except (OSError, ElementTree.ParseError) as error:
         return [f"{file}: cannot add results ({error})"]
     return []

@@ -71,8 +71,10 @@ def begin(config: pytest.Config) -> None:
 
 
 def _is_worker() -> bool:
-    """Tell whether this is a worker of xdist. A session started by a worker's test inherits the variable but is not a
-    worker; the test's name shows that."""
+    """Return whether this is a worker of xdist.
+
+    A session started by a worker's test inherits the variable but is not a worker; the test's name shows that.
+    """
     return "PYTEST_XDIST_WORKER" in os.environ and "PYTEST_CURRENT_TEST" not in os.environ
 
 
@@ -119,8 +121,10 @@ def _of_session(info: RunInfo, root: Path) -> RunInfo:
 
 
 def _join_run(root: Path) -> None:
-    """Mark the current run as one with the tests of a commit. A session's run keeps its own mark: these are the tests
-    of a test."""
+    """Mark the current run as one with the tests of a commit.
+
+    The run of a session keeps its own mark, because these tests were started by one of its tests.
+    """
     folder = Path(os.environ.get(RUN_VARIABLE, ""))
     try:
         info = load_run(folder)
@@ -230,8 +234,10 @@ class Elsewhere:
 
 
 def _check_baseline(root: Path, name: str) -> None:
-    """Check a baseline. Raises `RevisionError` if it is neither a revision nor a session; a revision without sessions
-    is valid."""
+    """Check that a baseline is a revision or a session; otherwise raise `RevisionError`.
+
+    A revision without sessions is valid.
+    """
     try:
         find_sessions(root, name)
     except git_revision.RevisionError:

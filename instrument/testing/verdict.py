@@ -57,7 +57,7 @@ def ask(root: Path, info: RunInfo, options: Options) -> Verdict:
 
 def _compared(root: Path, info: RunInfo, options: Options) -> tuple[dict[str, Any], str]:
     """Return the output of `clew diff`, or the reason for its failure."""
-    words = [
+    command = [
         sys.executable,
         "-P",
         "-m",
@@ -69,16 +69,18 @@ def _compared(root: Path, info: RunInfo, options: Options) -> tuple[dict[str, An
         "--json",
     ]
     if options.fail_on:
-        words += ["--fail-on", options.fail_on]
+        command += ["--fail-on", options.fail_on]
     try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode in _FOUND:
             answer: dict[str, Any] = json.loads(done.stdout)
             return answer, ""
     except (OSError, ValueError) as error:
         return {}, str(error)
-    said = done.stderr.strip().splitlines()
-    return {}, said[-1].removeprefix("clew: ").removeprefix("error: ") if said else f"exit code {done.returncode}"
+    error_lines = done.stderr.strip().splitlines()
+    return {}, error_lines[-1].removeprefix("clew: ").removeprefix(
+        "error: "
+    ) if error_lines else f"exit code {done.returncode}"
 
 
 def _write(file: str, markdown: str) -> list[str]:

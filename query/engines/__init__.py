@@ -1,1 +1,1 @@
-"""Engines that answer query plans over a run that is cut into parts, in this process or on Ray."""
+"""Engines that answer query plans for a partitioned run, in this process or on Ray."""

@@ -1,9 +1,11 @@
-"""Slices over parts: mail between workers, in batches and without barriers, and what is done when a worker is lost.
+"""Slice a partitioned run: deliver mail between workers in batches, without barriers, and restore lost workers.
 
-A worker that has mail and no call open gets all its mail at once, follows every edge of its part that this uncovers, and
-only then hands on what leaves the part. Nobody waits for a round to end. Invariants: a slice is over when no call is open
-and no mail is left, which is the only barrier; since a slice only grows and mail may come twice, a lost worker is put back
-to the state it was last saved in and gets the mail it had since once more, while the others go on.
+An idle worker receives all its mail at once, follows every reachable edge of its part, and then returns the mail for other
+parts. Workers do not wait for each other.
+
+Invariants: a slice is complete when no call is open and no mail is left; this is the only barrier. A slice only grows, and
+repeated mail does not change it. Therefore a lost worker is reset to its last saved state and receives its later mail again,
+while the other workers continue.
 """
 
 from __future__ import annotations
@@ -18,16 +20,16 @@ from typing import Any, Literal
 import numpy as np
 
 from clew.query.engines.local_pool import Pool, WorkerLost
-from clew.query.engines.partial_slice import Ask, Mail
+from clew.query.engines.partial_slice import Mail, SliceOptions
 from clew.records.errors import ClewError
 
 SAVED_AFTER = 4 << 20
-"""Bytes of mail to a worker after which its state is saved, so that not more than that has to be followed again."""
+"""Bytes of mail to a worker after which its state is saved; this limits the mail to repeat after a loss."""
 REVIVALS = 5
 """The number of times that one query may lose the same worker; more losses indicate a systematic failure."""
 
 Rounds = Literal["one hop", "batched", "asynchronous"]
-"""One hop of edges between barriers; all local edges between barriers; and all local edges without barriers."""
+"""The schedule: one hop of edges between barriers, all local edges between barriers, or all local edges without barriers."""
 
 
 @dataclass
@@ -40,11 +42,11 @@ class Traffic:
     batches: int = 0
     bytes: int = 0
     saved: int = 0
-    """The number of times that a worker state was saved."""
+    """The number of saves of a worker's state."""
     lost: int = 0
     """The number of lost workers."""
     recovery: list[float] = field(default_factory=list)
-    """Seconds from the detection of a loss until the worker state was restored."""
+    """Seconds from the detection of each loss until the worker's state was restored."""
     seconds: float = 0.0
 
 
@@ -53,22 +55,22 @@ class Session:
     """A slice that workers hold, and the data to restore the share of a lost worker."""
 
     number: int
-    ask: Ask
+    options: SliceOptions
     states: dict[int, Any] = field(default_factory=dict)
     log: dict[int, list[Mail]] = field(default_factory=dict)
-    """The mail to each part since its state was saved."""
+    """The mail sent to each part since its state was last saved."""
     traffic: Traffic = field(default_factory=Traffic)
 
 
 @dataclass(eq=False)
-class Crew:
+class Coordinator:
     """The workers of a pool and the slices that they hold."""
 
     pool: Pool
     sessions: dict[int, Session] = field(default_factory=dict)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
     ended: list[int] = field(default_factory=list)
-    """Sessions that are no longer in use; the workers are not yet notified."""
+    """The numbers of unused sessions whose workers are not yet notified."""
 
     # Calls
 
@@ -99,22 +101,22 @@ class Crew:
                 self._each(dict.fromkeys(range(self.pool.parts), (number,)), "end")
 
     def _recover(self, part: int, losses: dict[int, int]) -> list[tuple[Session, dict[int, Mail]]]:
-        """Restore a lost worker. Return the mail that it sends meanwhile; other workers may have received it before."""
+        """Restore a lost worker. Return the mail that it sends again; other workers may have received that mail before."""
         while True:
             losses[part] = losses.get(part, 0) + 1
             if losses[part] > REVIVALS:
                 raise ClewError(
-                    f"the worker of part {part} was lost {losses[part]} times; is there memory enough on its machine? "
-                    "More parts make workers smaller: `clew cluster partition RUN -o FOLDER --parts N`"
+                    f"the worker of part {part} was lost {losses[part]} times, possibly because its machine lacks memory; "
+                    "use more, smaller parts: `clew cluster partition RUN -o FOLDER --parts N`"
                 )
             since = time.perf_counter()
             sent = []
             try:
                 self.pool.revive(part)
                 for session in self.sessions.values():
-                    self.pool.call(part, "load", session.number, session.ask, session.states.get(part))
+                    self.pool.call(part, "load", session.number, session.options, session.states.get(part))
                     for mail in session.log.get(part, []):
-                        sent.append((session, self.pool.call(part, "go_on", session.number, mail)[0]))
+                        sent.append((session, self.pool.call(part, "advance", session.number, mail)[0]))
             except WorkerLost:
                 continue
             for session in self.sessions.values():
@@ -124,23 +126,23 @@ class Crew:
 
     # Slices
 
-    def begin(self, ask: Ask) -> Session:
+    def begin(self, options: SliceOptions) -> Session:
         self._forget()
-        session = Session(next(self.numbers), ask)
-        self._each(dict.fromkeys(range(self.pool.parts), (session.number, ask)), "begin")
-        # Not before: a worker that is lost while it begins has nothing yet.
+        session = Session(next(self.numbers), options)
+        self._each(dict.fromkeys(range(self.pool.parts), (session.number, options)), "begin")
+        # Register the session only now: a worker that is lost in "begin" has no state of it to restore.
         self.sessions[session.number] = session
         return session
 
     def slice(
         self, session: Session, mail: Mapping[int, Mail], how: Rounds = "asynchronous", latency: float = 0.0
     ) -> None:
-        """Makes the slice of what the mail reaches. `latency` is what mail takes besides, in seconds, to try a network out."""
+        """Compute the slice from its first mail. `latency` delays all mail by these seconds, to simulate a network."""
         run = _Run(self, session, how, latency)
         since = time.perf_counter()
         for part, reached in mail.items():
             if len(reached):
-                run.boxes[part].append(reached)
+                run.inboxes[part].append(reached)
         run.go()
         session.traffic.seconds += time.perf_counter() - since
 
@@ -148,12 +150,12 @@ class Crew:
 class _Run:
     """A slice in progress."""
 
-    def __init__(self, crew: Crew, session: Session, how: Rounds, latency: float) -> None:
-        self.crew, self.session, self.how, self.latency = crew, session, how, latency
-        parts = crew.pool.parts
-        self.boxes: list[list[Mail]] = [[] for _ in range(parts)]
-        self.underway: list[tuple[float, int, int, Mail]] = []
-        """Mail that is on the network: when it comes in, a number, the part, and what it says."""
+    def __init__(self, coordinator: Coordinator, session: Session, how: Rounds, latency: float) -> None:
+        self.coordinator, self.session, self.how, self.latency = coordinator, session, how, latency
+        parts = coordinator.pool.parts
+        self.inboxes: list[list[Mail]] = [[] for _ in range(parts)]
+        self.in_transit: list[tuple[float, int, int, Mail]] = []
+        """A heap of delayed mail: its arrival time, a sequence number, the receiving part and the mail."""
         self.open: set[int] = set()
         self.unfinished: set[int] = set()
         """The parts that have edges left to follow without further mail."""
@@ -164,59 +166,59 @@ class _Run:
     def go(self) -> None:
         traffic = self.session.traffic
         while True:
-            self._arrive()
-            if self.how == "asynchronous" or not (self.open or self.underway):
-                self._hand_out()
+            self._deliver()
+            if self.how == "asynchronous" or not (self.open or self.in_transit):
+                self._dispatch()
             if self.open:
-                self._take(self.underway[0][0] - time.monotonic() if self.underway else None)
-            elif self.underway:
-                time.sleep(max(0.0, self.underway[0][0] - time.monotonic()))
+                self._receive(self.in_transit[0][0] - time.monotonic() if self.in_transit else None)
+            elif self.in_transit:
+                time.sleep(max(0.0, self.in_transit[0][0] - time.monotonic()))
             else:
                 break
         if self.how == "asynchronous":
             traffic.rounds += max(self.calls)
 
-    def _arrive(self) -> None:
-        while self.underway and self.underway[0][0] <= time.monotonic():
-            _, _, part, mail = heapq.heappop(self.underway)
-            self.boxes[part].append(mail)
+    def _deliver(self) -> None:
+        while self.in_transit and self.in_transit[0][0] <= time.monotonic():
+            _, _, part, mail = heapq.heappop(self.in_transit)
+            self.inboxes[part].append(mail)
 
-    def _hand_out(self) -> None:
+    def _dispatch(self) -> None:
         """Send each idle worker all its mail."""
         session, traffic = self.session, self.session.traffic
         ready = [
-            part for part, box in enumerate(self.boxes) if part not in self.open and (box or part in self.unfinished)
+            part for part, box in enumerate(self.inboxes) if part not in self.open and (box or part in self.unfinished)
         ]
         if ready and self.how != "asynchronous":
             traffic.rounds += 1
         for part in ready:
-            width: tuple[int, ...] = (0, 3) if session.ask.limited else (0,)
-            mail = np.unique(np.concatenate([np.zeros(width, np.uint32), *self.boxes[part]]), axis=0)
-            self.boxes[part] = []
+            width: tuple[int, ...] = (0, 3) if session.options.limited else (0,)
+            mail = np.unique(np.concatenate([np.zeros(width, np.uint32), *self.inboxes[part]]), axis=0)
+            self.inboxes[part] = []
             self._save(part)
             session.log.setdefault(part, []).append(mail)
             self.open.add(part)
             self.calls[part] += 1
             traffic.calls += 1
             rounds = 1 if self.how == "one hop" else -1
-            self.crew.pool.submit(part, "go_on", session.number, mail, rounds)
+            self.coordinator.pool.submit(part, "advance", session.number, mail, rounds)
 
     def _save(self, part: int) -> None:
-        """Saves the worker's state when its log is long; it has no call open, so nobody waits but for it."""
+        """Save a worker's state if its log is long. The worker has no call open, so the call returns at once."""
         session = self.session
         if sum(mail.nbytes for mail in session.log.get(part, [])) < SAVED_AFTER:
             return
         try:
-            session.states[part] = self.crew.pool.call(part, "save", session.number)
+            session.states[part] = self.coordinator.pool.call(part, "save", session.number)
             session.log[part] = []
             session.traffic.saved += 1
         except WorkerLost:
             self._lost(part)
 
-    def _take(self, seconds: float | None) -> None:
+    def _receive(self, seconds: float | None) -> None:
         """Receive one answer, if it arrives in time."""
         try:
-            answer = self.crew.pool.next(None if seconds is None else max(0.0, seconds))
+            answer = self.coordinator.pool.next(None if seconds is None else max(0.0, seconds))
         except WorkerLost as lost:
             self.open.discard(lost.part)
             self._lost(lost.part)
@@ -230,8 +232,8 @@ class _Run:
 
     def _lost(self, part: int) -> None:
         self.unfinished.discard(part)
-        for session, found in self.crew._recover(part, self.losses):
-            # Those of other slices had arrived before, or those would not be over.
+        for session, found in self.coordinator._recover(part, self.losses):
+            # Skip mail of other slices: these are complete, so it was delivered before.
             if session is self.session:
                 self._send(found)
 
@@ -241,6 +243,6 @@ class _Run:
             self.session.traffic.bytes += mail.nbytes
             self.count += 1
             if self.latency:
-                heapq.heappush(self.underway, (time.monotonic() + self.latency, self.count, part, mail))
+                heapq.heappush(self.in_transit, (time.monotonic() + self.latency, self.count, part, mail))
             else:
-                self.boxes[part].append(mail)
+                self.inboxes[part].append(mail)

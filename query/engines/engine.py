@@ -1,8 +1,8 @@
-"""Answers query plans over a run in parts: what a worker can do alone is done where the part is, only answers travel.
+"""Answer query plans for a partitioned run. Each worker computes what its part allows, and only answers are transferred.
 
-Invariants: every answer is the one that the run as a whole gives; events and edges have the run's numbers everywhere.
-What needs the events of several parts at once (critical paths, comparisons, a reduce function) is answered here, on the
-parts that matter.
+Operators that need the events of several parts at once (critical paths, comparisons, a reduce function) run in this process, on
+the joined parts. Invariants: every answer equals the answer for the whole run; events and edges always have the numbers of
+the run.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from clew.graph.model.levels import LabelFunction
 from clew.graph.ops.slicing.interval import Mask, Slice, slice_events
 from clew.graph.ops.timing.critical_path import Branch, CriticalPath, critical_path
 from clew.graph.ops.timing.what_if import WhatIf
-from clew.query.engines.distributed_slice import Crew, Session, Traffic
-from clew.query.engines.merge_aggregates import PartsAggregate, together
-from clew.query.engines.partial_slice import Ask, Mail, chosen
-from clew.query.engines.partition import REMOTE, Piece, join
+from clew.query.engines.distributed_slice import Coordinator, Session, Traffic
+from clew.query.engines.merge_aggregates import PartsAggregate, merge_parts
+from clew.query.engines.partial_slice import Mail, SliceOptions, chosen
+from clew.query.engines.partition import REMOTE, Partition, join
 from clew.query.engines.partition_files import Manifest
 from clew.query.engines.worker import FarEvent, Source
 from clew.query.plan import Condition, EventNode, Node
@@ -35,7 +35,7 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PartsSlice:
-    """As a `Slice`, of a run in parts; what is asked of it is found by the workers that hold it."""
+    """A slice of a partitioned run, with the interface of `Slice`; the workers that hold it answer its methods."""
 
     engine: PartsEngine
     session: Session
@@ -47,7 +47,7 @@ class PartsSlice:
 
     @property
     def forward(self) -> bool:
-        return self.session.ask.forward
+        return self.session.options.forward
 
     @property
     def traffic(self) -> Traffic:
@@ -69,7 +69,7 @@ class PartsSlice:
 
     @property
     def parts(self) -> list[int]:
-        """Those that have an event in the slice."""
+        """Return the parts that have an event in the slice."""
         return [part for part, (events, _) in sorted(self._sizes.items()) if events]
 
     @cached_property
@@ -77,24 +77,24 @@ class PartsSlice:
         return np.sort(self.engine.chosen(self.session.number, ())[0])
 
     def events(self) -> I64:
-        """The events of the slice, ascending."""
+        """Return the events of the slice, ascending."""
         return self._events
 
     @cached_property
     def whole(self) -> Slice:
-        """The same slice of the run put together here."""
-        of, ask = self.engine.gather(list(range(len(self.engine.manifest.parts)))), self.session.ask
+        """Return the same slice, computed in this process on all parts joined."""
+        joined, options = self.engine.gather(list(range(len(self.engine.manifest.parts)))), self.session.options
         return slice_events(
-            of.graph,
+            joined.graph,
             self.roots,
             self.direction,
-            max_hops=ask.max_hops,
-            max_network_hops=ask.max_network_hops,
-            edge_filter=_allowed(of, ask),
+            max_hops=options.max_hops,
+            max_network_hops=options.max_network_hops,
+            edge_filter=_allowed(joined, options),
         )
 
     def __getattr__(self, name: str) -> Any:
-        # What needs the events of all parts at once: dominators, pictures, gaps beside it.
+        # All other attributes of a `Slice` need the events of all parts at once: dominators, drawings, gaps.
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self.whole, name)
@@ -110,76 +110,77 @@ class PartsSlice:
         return np.sort(np.concatenate((inside, np.intersect1d(outgoing, incoming, assume_unique=True))))
 
     def edges(self) -> I64:
-        """The numbers of the edges that the filter allows and whose both ends are in the slice, ascending."""
+        """Return the numbers of the edges that the filter admits and that have both ends in the slice, ascending."""
         return self._edges
 
 
 @dataclass(frozen=True, eq=False)
 class GatheredPath(CriticalPath):
-    """A critical path found on some parts put together, told in the run's numbers. Its pieces have those of the parts."""
+    """A critical path on some joined parts, in numbers of the run. Its `pieces` have numbers of the joined parts."""
 
-    of: Piece | None = None
+    joined: Partition | None = None
     whole: Callable[[], CriticalPath] | None = None
-    """The same path in the whole run."""
+    """The function that computes the same path in the whole run."""
 
     def branches(self) -> list[Branch]:
-        assert self.of is not None
+        assert self.joined is not None
         return [
-            replace(branch, event=_number(self.of, branch.event), joined_by=_number(self.of, branch.joined_by))
+            replace(branch, event=_number(self.joined, branch.event), joined_by=_number(self.joined, branch.joined_by))
             for branch in super().branches()
         ]
 
     def what_if(self, label: str, percent: float) -> WhatIf:
-        # Work that is not on the path may lie in parts that the path does not touch.
+        # The estimate includes work off the path, which may be in parts that the path does not touch.
         assert self.whole is not None
         return self.whole().what_if(label, percent)
 
     def project(self, level: str | LabelFunction) -> CriticalPath:
-        assert self.of is not None
+        assert self.joined is not None
         assert self.whole is not None
         whole = self.whole
-        return _told(super().project(level), self.of, lambda: whole().project(level))
+        return _in_run_numbers(super().project(level), self.joined, lambda: whole().project(level))
 
 
-def _number(of: Piece, event: int) -> int:
-    return int(of.ids(np.array([event]))[0])
+def _number(joined: Partition, event: int) -> int:
+    return int(joined.ids(np.array([event]))[0])
 
 
-def _told(path: CriticalPath, of: Piece, whole: Callable[[], CriticalPath]) -> GatheredPath:
+def _in_run_numbers(path: CriticalPath, joined: Partition, whole: Callable[[], CriticalPath]) -> GatheredPath:
+    """Convert a path on joined parts to numbers of the run."""
     segments = [
         replace(
             segment,
-            strand=int(of.strands[segment.strand]),
-            first_event=_number(of, segment.first_event),
-            last_event=_number(of, segment.last_event),
-            edge=int(of.edges[segment.edge]) if segment.edge >= 0 else -1,
+            strand=int(joined.strands[segment.strand]),
+            first_event=_number(joined, segment.first_event),
+            last_event=_number(joined, segment.last_event),
+            edge=int(joined.edges[segment.edge]) if segment.edge >= 0 else -1,
         )
         for segment in path.segments
     ]
     return GatheredPath(
-        path.graph, path.level, segments, path.total_ns, path.pieces, path.labels, path.since_ns, of, whole
+        path.graph, path.level, segments, path.total_ns, path.pieces, path.labels, path.since_ns, joined, whole
     )
 
 
 class PartsEngine:
-    """Answers for a run in parts, whose workers a pool has."""
+    """The engine of a partitioned run. It answers plans with the workers of a pool."""
 
-    def __init__(self, manifest: Manifest, crew: Crew) -> None:
-        self.manifest, self.crew = manifest, crew
+    def __init__(self, manifest: Manifest, coordinator: Coordinator) -> None:
+        self.manifest, self.coordinator = manifest, coordinator
         self.starts = np.array(manifest.strand_start, np.int64)
         self.part_of_strand = np.array(manifest.strand_part, np.int64)
-        self.pieces: dict[int, Piece] = {}
+        self.partitions: dict[int, Partition] = {}
 
     @property
     def name(self) -> str:
-        return self.crew.pool.name
+        return self.coordinator.pool.name
 
     def close(self) -> None:
-        self.crew.pool.close()
+        self.coordinator.pool.close()
 
     def everywhere(self, method: str, *arguments: Any) -> dict[int, Any]:
         """Return the answer of every worker, by part."""
-        found = self.crew.ask(dict.fromkeys(range(self.crew.pool.parts), arguments), method)
+        found = self.coordinator.ask(dict.fromkeys(range(self.coordinator.pool.parts), arguments), method)
         return dict(sorted(found.items()))
 
     def parts_of(self, ids: I64) -> I64:
@@ -205,28 +206,28 @@ class PartsEngine:
         return np.concatenate(ids), np.concatenate(times)
 
     def by_time(self, source: Source, conditions: tuple[Condition, ...]) -> I64:
-        """Return the events of a source for which the conditions hold, in the order of time."""
+        """Return the events of a source for which the conditions hold, sorted by time."""
         ids, times = self.chosen(source, conditions)
         return ids[np.lexsort((ids, times))]
 
     def checked(self, ids: I64) -> I64:
-        """Return the numbers of events as they are. Raises `ClewError` for a number that the run does not have."""
+        """Return the event numbers unchanged. Raises `ClewError` for a number that the run does not have."""
         if len(ids) and not (ids.min() >= 0 and ids.max() < self.manifest.events):
             raise ClewError(f"a slice starts at events of the run, 0 to {self.manifest.events - 1}; got {ids.max()}")
         return ids
 
-    def held(self, ids: I64, conditions: tuple[Condition, ...]) -> I64:
-        """Return those of some events for which the conditions hold, in their order."""
+    def filtered(self, ids: I64, conditions: tuple[Condition, ...]) -> I64:
+        """Return the given events for which the conditions hold, in their order."""
         if not conditions or not len(ids):
             return ids
         calls = {part: (ids[places], conditions) for part, places in self._split(ids).items()}
-        held = [chosen for chosen, _ in self.crew.ask(calls, "choose").values()]
-        return ids[np.isin(ids, np.concatenate(held))]
+        passed = [chosen for chosen, _ in self.coordinator.ask(calls, "choose").values()]
+        return ids[np.isin(ids, np.concatenate(passed))]
 
     def values(self, ids: I64, names: tuple[str, ...]) -> list[list[Any]]:
-        """Return the values of some events, per field."""
+        """Return, per field, the values of the given events."""
         split = self._split(ids)
-        found = self.crew.ask({part: (ids[places], names) for part, places in split.items()}, "values")
+        found = self.coordinator.ask({part: (ids[places], names) for part, places in split.items()}, "values")
         columns: list[list[Any]] = [[None] * len(ids) for _ in names]
         for part, places in split.items():
             for column, values in zip(columns, found[part], strict=True):
@@ -235,9 +236,9 @@ class PartsEngine:
         return columns
 
     def records(self, ids: I64) -> list[FarEvent]:
-        """Some events, with all there is to say of them."""
+        """Return the given events with all their fields."""
         split = self._split(ids)
-        found = self.crew.ask({part: (ids[places],) for part, places in split.items()}, "events")
+        found = self.coordinator.ask({part: (ids[places],) for part, places in split.items()}, "events")
         records: dict[int, FarEvent] = {event.id: event for events in found.values() for event in events}
         return [records[number] for number in ids.tolist()]
 
@@ -254,20 +255,20 @@ class PartsEngine:
             )
         return mask
 
-    def slice_of(self, ids: I64, ask: Ask, *, of_requests: bool = False) -> PartsSlice:
+    def slice_of(self, ids: I64, options: SliceOptions, *, of_requests: bool = False) -> PartsSlice:
         """Return the slice of some events. Raises `ClewError` for a negative limit."""
-        for name, limit in (("max_hops", ask.max_hops), ("max_network_hops", ask.max_network_hops)):
+        for name, limit in (("max_hops", options.max_hops), ("max_network_hops", options.max_network_hops)):
             if limit is not None and limit < 0:
                 raise ClewError(f"{name} is {limit}; give 0 or more, or None for no limit")
-        direction = "forward" if ask.forward else "backward"
+        direction = "forward" if options.forward else "backward"
         split = self._split(ids) if len(ids) else {}
-        calls = {part: (ids[places], direction, of_requests, ask.limited) for part, places in split.items()}
-        starts: dict[int, tuple[Mail, I64]] = self.crew.ask(calls, "mail_of")
-        session = self.crew.begin(ask)
-        self.crew.slice(session, {part: mail for part, (mail, _) in starts.items()})
+        calls = {part: (ids[places], direction, of_requests, options.limited) for part, places in split.items()}
+        starts: dict[int, tuple[Mail, I64]] = self.coordinator.ask(calls, "initial_mail")
+        session = self.coordinator.begin(options)
+        self.coordinator.slice(session, {part: mail for part, (mail, _) in starts.items()})
         roots = sorted(root for _, found in starts.values() for root in found.tolist())
         made = PartsSlice(self, session, tuple(roots))
-        weakref.finalize(made, self.crew.ended.append, session.number)
+        weakref.finalize(made, self.coordinator.ended.append, session.number)
         return made
 
     # Aggregates and paths
@@ -277,26 +278,26 @@ class PartsEngine:
         number = None if cut is None else cut.session.number
         found = self.everywhere("condense", number, level)
         name = getattr(level, "__name__", "label") if callable(level) else level
-        return together(list(found.values()), name, self.tables.strings)
+        return merge_parts(list(found.values()), name, self.tables.strings)
 
     @cached_property
     def tables(self) -> ExecutionGraph:
         """Return the graph of one part, for the tables that all parts share."""
-        return self._piece(0).graph
+        return self._partition(0).graph
 
-    def _piece(self, part: int) -> Piece:
-        if part not in self.pieces:
-            self.pieces[part] = self.crew.ask({part: ()}, "whole")[part]
-        return self.pieces[part]
+    def _partition(self, part: int) -> Partition:
+        if part not in self.partitions:
+            self.partitions[part] = self.coordinator.ask({part: ()}, "whole")[part]
+        return self.partitions[part]
 
-    def gather(self, parts: list[int]) -> Piece:
-        """Combine some parts in this process."""
-        wanted = set(parts)
-        given = [self._piece(part) if part in wanted else None for part in range(self.crew.pool.parts)]
+    def gather(self, parts: list[int]) -> Partition:
+        """Join some parts in this process."""
+        chosen_parts = set(parts)
+        given = [self._partition(part) if part in chosen_parts else None for part in range(self.coordinator.pool.parts)]
         return join(given, self.manifest.counted)
 
-    def _behind(self, parts: list[int]) -> list[int]:
-        """Some parts, and all that have an edge into them, or into those."""
+    def _with_predecessors(self, parts: list[int]) -> list[int]:
+        """Return some parts and all parts from which edges lead into them, directly or through other parts."""
         found, new = set(parts), list(parts)
         while new:
             before = self.manifest.parts[new.pop()]["incoming_parts"]
@@ -307,26 +308,27 @@ class PartsEngine:
     def path(self, cut: PartsSlice, level: str | LabelFunction, whole: Callable[[], CriticalPath]) -> CriticalPath:
         """Return the critical path of a slice; `whole` finds the same path in the whole run.
 
-        The holder of a lock that was waited for is on a path back without being in the slice: that takes more parts."""
-        ask = cut.session.ask
-        parts = cut.parts if ask.forward else self._behind(cut.parts)
-        of = self.gather(parts or [0])
+        A backward path can contain the holder of a lock that a strand waited for. The holder is not in the slice, so a
+        backward path also needs the parts with edges into the slice."""
+        options = cut.session.options
+        parts = cut.parts if options.forward else self._with_predecessors(cut.parts)
+        joined = self.gather(parts or [0])
         roots = np.array(cut.roots, np.int64)
         made = slice_events(
-            of.graph,
-            of.rows(roots) if len(roots) else roots,
+            joined.graph,
+            joined.rows(roots) if len(roots) else roots,
             cut.direction,
-            max_hops=ask.max_hops,
-            max_network_hops=ask.max_network_hops,
-            edge_filter=_allowed(of, ask),
+            max_hops=options.max_hops,
+            max_network_hops=options.max_network_hops,
+            edge_filter=_allowed(joined, options),
         )
-        return _told(critical_path(of.graph, made, level), of, whole)
+        return _in_run_numbers(critical_path(joined.graph, made, level), joined, whole)
 
 
-def _allowed(of: Piece, ask: Ask) -> Mask | None:
-    """Return which edges of some combined parts may be followed."""
-    if ask.edge_filter is None and ask.edge_kinds is None:
+def _allowed(joined: Partition, options: SliceOptions) -> Mask | None:
+    """Return the mask of the edges of some joined parts that the slice may follow; None without a filter."""
+    if options.edge_filter is None and options.edge_kinds is None:
         return None
-    edges = np.zeros(len(of.edges), REMOTE)
-    edges["number"], edges["kind"], edges["channel"] = of.edges, of.graph.edge_kind, of.graph.edge_channel
-    return chosen(of.graph, edges, ask)
+    edges = np.zeros(len(joined.edges), REMOTE)
+    edges["number"], edges["kind"], edges["channel"] = joined.edges, joined.graph.edge_kind, joined.graph.edge_channel
+    return chosen(joined.graph, edges, options)

@@ -1,4 +1,4 @@
-"""The pool interface that all engines implement, and the pool with all workers in this process."""
+"""Define the pool interface of all engines, and the pool with all workers in this process."""
 
 from __future__ import annotations
 

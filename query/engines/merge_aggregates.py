@@ -1,6 +1,6 @@
-"""Aggregates of parts, and how they become one: nodes as columns that can be merged, part by part and label by label.
+"""Merge the aggregates of parts into one. Nodes are columns that can be merged by part and by label.
 
-Invariant: merging loses nothing that a node says, whatever the order, so the answer is that of the whole run at once.
+Invariant: merging is independent of the order and loses no data of a node, so the result equals the aggregate of the whole run.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ Objects = npt.NDArray[np.object_]
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """One row per node. Events are the run's numbers."""
+    """The nodes of an aggregate as columns, one row per node. Events have numbers of the run."""
 
     label: Objects
     events: I64
     first: tuple[I64, I64]
-    """Time and event of the first one; of several at one time the smallest number."""
+    """The time and number of each node's first event; of simultaneous events, the smallest number."""
     last: tuple[I64, I64]
     order: tuple[I64, I64]
-    """What decides the order of nodes that begin at one time."""
+    """The sort keys of nodes that start at the same time."""
     sums: dict[str, I64]
     strands: tuple[I64, I64]
-    """Nodes, and a strand that each has events of; each pair once."""
+    """The distinct pairs of a node and a strand that has events in it."""
     flags: I64
-    """1 when it has a request, 2 when it has a call."""
+    """Bits per node: 1 if it has a request, 2 if it has a call."""
     names: Objects
-    """Of the first event (kind, process, strand, location)."""
+    """The kind, process, strand and location of each node's first event."""
 
     def __len__(self) -> int:
         return len(self.events)
 
     def merged(self, into: I64, count: int) -> Nodes:
-        """Node i goes into node `into[i]`."""
+        """Return `count` nodes, where node i is merged into node `into[i]`."""
 
         def pick(*keys: I64) -> I64:
-            """Per merged node the row that is the smallest by the keys, the most telling one last."""
+            """Return, per merged node, the row with the smallest keys; the last key is the primary one."""
             order = np.lexsort((*keys, into))
             begin = np.searchsorted(into[order], np.arange(count))
             picked: I64 = order[begin]
@@ -77,7 +77,7 @@ class Nodes:
 
 
 def concatenated(nodes: Sequence[Nodes]) -> Nodes:
-    """The nodes of several parts, one after the other."""
+    """Return the nodes of several parts, one part after the other."""
     offset = np.cumsum([0] + [len(part) for part in nodes])
 
     def both(name: str) -> tuple[I64, I64]:
@@ -101,21 +101,22 @@ def concatenated(nodes: Sequence[Nodes]) -> Nodes:
 
 
 @dataclass(frozen=True, eq=False)
-class OfPart:
-    """The aggregate of what lies in one part."""
+class PartAggregate:
+    """The aggregate of one part."""
 
     nodes: Nodes
     columns: EdgeColumns
-    """With what calls say already."""
+    """The edges inside the part, including those that calls imply."""
     outgoing: tuple[npt.NDArray[Any], I64]
-    """The edges to other parts (`cut.REMOTE`) that start in the slice, and the node of each."""
+    """The edges to other parts (`partition.REMOTE`) that start in the slice, and the node of each."""
     incoming: tuple[npt.NDArray[Any], I64]
+    """The edges from other parts that end in the slice, and the node of each."""
     located: bool
 
 
 @dataclass(frozen=True, eq=False)
 class PartsAggregate:
-    """As an `AggregateGraph`, of a run in parts. Event numbers are the run's."""
+    """An aggregate of a partitioned run, with the interface of `AggregateGraph`. Events have numbers of the run."""
 
     level: str
     strings: list[str]
@@ -135,17 +136,17 @@ class PartsAggregate:
 
     @property
     def sizes(self) -> I64:
-        """Per node how many events it has."""
+        """Return the number of events per node."""
         return self.columns_of_nodes.events
 
     @property
     def spans(self) -> tuple[I64, I64]:
-        """Per node the times of its first and last event, in nanoseconds since the run's start."""
+        """Return the times of each node's first and last event, in ns since the start of the run."""
         return self.columns_of_nodes.first[0], self.columns_of_nodes.last[0]
 
     @cached_property
     def nodes(self) -> list[AggregateNode]:
-        """In the order of their first events in time; a node's `id` is its place."""
+        """Return the nodes, sorted by the time of their first event; the `id` of a node is its index."""
         of = self.columns_of_nodes
         strands = np.bincount(of.strands[0], minlength=len(of))
         made = []
@@ -174,7 +175,7 @@ class PartsAggregate:
 
     @cached_property
     def edges(self) -> list[AggregateEdge]:
-        """By source, then target."""
+        """Return the edges, sorted by source and then target."""
         edges = self.columns
         columns = (edges.source, edges.target, edges.kind, edges.channel, edges.count, edges.latency)
         return [
@@ -183,8 +184,8 @@ class PartsAggregate:
         ]
 
     def by_label(self) -> PartsAggregate:
-        """One node per label, nodes and edges summed; edges between nodes of one label are left out."""
-        if self.level == "event":  # each has a label of its own, even where two read the same
+        """Return the aggregate with one node per label, with sums of nodes and edges; edges inside a label are dropped."""
+        if self.level == "event":  # every event is a separate node, even if two labels are equal
             return self
         numbers: dict[str, int] = {}
         into = np.array([numbers.setdefault(label, len(numbers)) for label in self.columns_of_nodes.label], np.int64)
@@ -193,7 +194,7 @@ class PartsAggregate:
         return replace(self, columns_of_nodes=nodes, columns=edges.merged())
 
     def with_counted(self, counted: dict[str, int], unplaced: int) -> PartsAggregate:
-        """Gives calls that were only counted to the first node of their label."""
+        """Return the aggregate with calls that were only counted; they are added to the first node of their label."""
         first: dict[str, int] = {}
         for node, label in enumerate(self.columns_of_nodes.label):
             first.setdefault(label, node)
@@ -208,15 +209,15 @@ class PartsAggregate:
         return replace(self, columns_of_nodes=replace(nodes, sums=sums), unplaced=unplaced)
 
 
-def together(parts: Sequence[OfPart], level: str, strings: list[str]) -> PartsAggregate:
-    """One aggregate of all parts: nodes of one label that an edge joins become one."""
+def merge_parts(parts: Sequence[PartAggregate], level: str, strings: list[str]) -> PartsAggregate:
+    """Merge the aggregates of all parts into one; nodes with one label that an edge connects become one node."""
     offset = np.cumsum([0] + [len(part.nodes) for part in parts])
     nodes = concatenated([part.nodes for part in parts])
     sent = np.concatenate([part.outgoing[0] for part in parts])
     got = np.concatenate([part.incoming[0]["number"] for part in parts])
     sender = np.concatenate([part.outgoing[1] + begin for part, begin in zip(parts, offset.tolist(), strict=False)])
     getter = np.concatenate([part.incoming[1] + begin for part, begin in zip(parts, offset.tolist(), strict=False)])
-    # An edge is inside when both its ends are.
+    # An edge between parts belongs to the slice if both its ends do.
     _, here, there = np.intersect1d(sent["number"], got, assume_unique=True, return_indices=True)
     a, b, edge = sender[here], getter[there], sent[here]
     equal = nodes.label[a] == nodes.label[b] if level != "event" else np.zeros(len(a), bool)

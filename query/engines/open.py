@@ -1,4 +1,4 @@
-"""Open a run in parts; an engine answers the same queries as on any run. Only this module selects the engine."""
+"""Open a partitioned run. An engine answers the same queries as for any run; only this module selects the engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from clew.graph.model.graph import ExecutionGraph
 from clew.query.api import Run
-from clew.query.engines.distributed_slice import Crew
+from clew.query.engines.distributed_slice import Coordinator
 from clew.query.engines.engine import PartsEngine
 from clew.query.engines.local_pool import LocalPool, Pool
 from clew.query.engines.partition_files import read_manifest
@@ -23,10 +23,10 @@ LOCAL = "local"
 
 
 class PartsRun(Run):
-    """A run in parts. Reading its graph combines all parts; queries do not read the graph."""
+    """A partitioned run. Reading its graph joins all parts; most queries do not read the graph."""
 
     def __init__(self, manifest: Manifest, where: str | Path, engine: PartsEngine) -> None:
-        # A frozen value is filled this way only.
+        # The dataclass is frozen, so its fields cannot be assigned.
         self.__dict__.update(
             info=manifest.info, folder=Path(str(where)), problems=list(manifest.problems), engine=engine
         )
@@ -43,13 +43,13 @@ class PartsRun(Run):
 
 
 def open_parts(where: str | Path, engine: str | None = None) -> PartsRun:
-    """Open a run in parts. `engine` is "local" (all parts in this process, the default), "ray" (an instance started here, or
+    """Open a partitioned run. `engine` is "local" (all parts in this process, the default), "ray" (an instance started here, or
     the one at RAY_ADDRESS), or a Ray cluster's address, "ray://HOST:PORT". Raises `ClewError`."""
     manifest = read_manifest(where)
     workers = pool(where, manifest, engine)
-    answering = PartsEngine(manifest, Crew(workers))
+    answering = PartsEngine(manifest, Coordinator(workers))
     run = PartsRun(manifest, where, answering)
-    # Not with the run: answers that are kept go on asking.
+    # End the workers with the engine, not with the run: answers that outlive the run still call them.
     weakref.finalize(answering, workers.close)
     return run
 
@@ -68,5 +68,5 @@ def check_engine(engine: str | None) -> None:
     """Check the name of an engine. Raises `ClewError` for an unknown engine."""
     if engine not in (None, LOCAL, "ray") and not str(engine).startswith("ray://"):
         raise ClewError(
-            f'there is no engine {engine!r}; write "local", "ray", or a cluster\'s address, "ray://HOST:PORT"'
+            f'unknown engine {engine!r}; write "local", "ray", or the address of a cluster, "ray://HOST:PORT"'
         )

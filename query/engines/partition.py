@@ -1,7 +1,7 @@
-"""Cuts a graph into parts, strand by strand, and puts parts together again.
+"""Cut a graph into partitions by strand, and join partitions again.
 
-Invariants: a process is never cut, so every edge between parts is a network hop; the events of a part keep their order, and
-so do its edges and regions; what is put together from all parts is the graph that was cut.
+Invariants: a process is never cut, so every edge between partitions is a network hop. The events, edges and regions of a
+partition keep their order. All partitions joined equal the original graph.
 """
 
 from __future__ import annotations
@@ -29,49 +29,49 @@ REMOTE = np.dtype(
         ("latency", "<i8"),
     ]
 )
-"""An edge to or from another part, as its part has it: its rows there and here, its number in the run, and the time between its
-ends in ns."""
+"""An edge to or from another part: its local row (`near`), its row in the other part (`far`), its number in the run, and the
+time between its ends in ns."""
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """A part: a graph whose strands are some of the run's, and what ties it to the run."""
+class Partition:
+    """A part of a run: a graph with some strands of the run, and the data that map it to the run."""
 
     graph: ExecutionGraph
     strands: I64
-    """The run numbers of the strands of the graph, ascending."""
+    """The numbers in the run of the graph's strands, ascending."""
     starts: I64
-    """The first event in the run, per strand."""
+    """The number in the run of each strand's first event."""
     first_region: I64
-    """The first region in the run, per strand."""
+    """The number in the run of each strand's first region."""
     edges: I64
-    """The run numbers of the edges of the graph."""
+    """The numbers in the run of the graph's edges."""
     rank: npt.NDArray[np.uint32]
-    """Per region of the structure plane its place in the run's."""
+    """Per region of the structure plane, its number in the structure plane of the run."""
     outgoing: npt.NDArray[Any]
-    """As `REMOTE`, by `near`; edges that leave the part."""
+    """The edges that leave the part, as `REMOTE`, sorted by `near`."""
     incoming: npt.NDArray[Any]
-    """Likewise; those that enter it."""
+    """The edges that enter the part, as `REMOTE`, sorted by `near`."""
 
     def ids(self, rows: I64) -> I64:
-        """The run's numbers of events."""
+        """Return the numbers in the run of local rows."""
         strand = self.graph.strand[rows]
         return self.starts[strand] + rows - _starts(self.graph)[strand]
 
     def rows(self, ids: I64) -> I64:
-        """Return the inverse of `ids`."""
+        """Return the local rows of events of the run; the inverse of `ids`."""
         place = np.searchsorted(self.starts, ids, "right") - 1
         # Strands without events share their start with the next one.
         return _starts(self.graph)[place] + ids - self.starts[place]
 
     def region_ids(self, regions: I64) -> I64:
-        """The run's numbers of regions."""
+        """Return the numbers in the run of local regions."""
         strand = self.graph.regions.strand[regions]
         local = np.searchsorted(self.graph.regions.strand, np.arange(len(self.strands)))
         return self.first_region[strand] + regions - local[strand]
 
-    def loose(self) -> Piece:
-        """Return the same part with all data in memory, to be sent elsewhere."""
+    def in_memory(self) -> Partition:
+        """Return the same partition with all data in memory, so that it can be sent to another process."""
         graph = self.graph
         extensions = _extensions(graph.extensions, np.arange(len(graph.extensions.key)))
         return replace(self, graph=_with(graph, extensions=extensions, made_structure=None))
@@ -79,21 +79,22 @@ class Piece:
 
 def _with(graph: ExecutionGraph, **changed: Any) -> ExecutionGraph:
     """Return the graph with some columns changed, all in memory."""
-    kept = [column.name for column in fields(ExecutionGraph) if column.name not in changed]
-    return ExecutionGraph(**{name: getattr(graph, name) for name in kept}, **changed)
+    unchanged = [column.name for column in fields(ExecutionGraph) if column.name not in changed]
+    return ExecutionGraph(**{name: getattr(graph, name) for name in unchanged}, **changed)
 
 
 def _starts(graph: ExecutionGraph) -> I64:
-    kept: dict[str, I64] = graph.answers
-    if "strand starts" not in kept:
-        kept["strand starts"] = np.array([strand.start for strand in graph.strands], np.int64)
-    return kept["strand starts"]
+    cache: dict[str, I64] = graph.answers
+    if "strand starts" not in cache:
+        cache["strand starts"] = np.array([strand.start for strand in graph.strands], np.int64)
+    return cache["strand starts"]
 
 
 def assign(graph: ExecutionGraph, parts: int) -> I64:
-    """The part of every process: machines together where that fits, else processes, the largest first to the emptiest part.
+    """Return the part of each process, so that the parts have similar numbers of events.
 
-    A machine goes into one part unless it has more than its share of the events.
+    The processes of a machine stay in one part, unless they have more than one part's share of the events or there are fewer
+    machines than parts. The largest group goes first, each to the emptiest part.
     """
     events = np.zeros(len(graph.processes), np.int64)
     for strand in graph.strands:
@@ -110,21 +111,23 @@ def assign(graph: ExecutionGraph, parts: int) -> I64:
     for group in sorted(groups, key=lambda group: (-int(events[group].sum()), group)):
         emptiest = load.index(min(load))
         part[group] = emptiest
-        # An idle process counts, too: no part stays without one while there are enough.
+        # Count an idle process as one event, so that no part stays empty while there are enough processes.
         load[emptiest] += max(1, int(events[group].sum()))
     return part
 
 
-def cut(graph: ExecutionGraph, part_of_process: I64) -> list[Piece]:
-    """The parts of a graph; each process goes whole into the part that is given for it."""
+def cut(graph: ExecutionGraph, part_of_process: I64) -> list[Partition]:
+    """Cut a graph into its partitions. `part_of_process` has the part of each process."""
     parts = int(part_of_process.max()) + 1 if len(part_of_process) else 1
     process = np.array([strand.process for strand in graph.strands], np.int64)
     strand_part = part_of_process[process] if len(process) else np.zeros(0, np.int64)
     cutter = _Cutter(graph, strand_part, parts)
-    return [cutter.piece(part) for part in range(parts)]
+    return [cutter.partition(part) for part in range(parts)]
 
 
 class _Cutter:
+    """The cutting of a graph into partitions, with the tables that all partitions share."""
+
     def __init__(self, graph: ExecutionGraph, strand_part: I64, parts: int) -> None:
         self.graph, self.strand_part = graph, strand_part
         self.start = np.array([strand.start for strand in graph.strands], np.int64)
@@ -151,7 +154,7 @@ class _Cutter:
     def _mapped(self, rows: I64) -> I64:
         return np.where(rows >= 0, self.local[np.maximum(rows, 0)], -1) if len(self.local) else rows.astype(np.int64)
 
-    def piece(self, part: int) -> Piece:
+    def partition(self, part: int) -> Partition:
         graph = self.graph
         strands = np.flatnonzero(self.strand_part == part)
         rows, regions = self._rows(strands), self._regions(strands)
@@ -160,12 +163,12 @@ class _Cutter:
         length = self.stop[strands] - self.start[strands]
         begin = np.cumsum(length) - length
         edges = np.flatnonzero((self.src_part == part) & (self.dst_part == part))
-        kept = np.unique(graph.ext[rows][graph.ext[rows] >= 0]).astype(np.int64)
-        ext = np.where(graph.ext[rows] >= 0, np.searchsorted(kept, graph.ext[rows]), -1)
+        used = np.unique(graph.ext[rows][graph.ext[rows] >= 0]).astype(np.int64)
+        ext = np.where(graph.ext[rows] >= 0, np.searchsorted(used, graph.ext[rows]), -1)
         calls = np.flatnonzero(self.strand_part[graph.strand[graph.calls.enter]] == part)
         first = graph.regions.first[regions]
         opener = self._mapped(graph.regions.opener[regions])
-        # A strand without events begins where the next one does.
+        # A strand without events starts where the next strand starts.
         opener = np.where(
             first >= 0, opener, begin[new_strand[graph.regions.strand[regions]]] if len(begin) else opener
         )
@@ -185,7 +188,7 @@ class _Cutter:
             edge_dst=self.local[graph.edge_dst[edges]],
             edge_kind=graph.edge_kind[edges],
             edge_channel=graph.edge_channel[edges],
-            extensions=_extensions(graph.extensions, kept),
+            extensions=_extensions(graph.extensions, used),
             regions=Regions(
                 strand=new_strand[graph.regions.strand[regions]],
                 kind=graph.regions.kind[regions],
@@ -209,7 +212,7 @@ class _Cutter:
             counted={},
             made_structure=None,
         )
-        return Piece(
+        return Partition(
             made,
             strands,
             self.start[strands],
@@ -244,24 +247,24 @@ def _extensions(of: Extensions, rows: I64) -> Extensions:
     )
 
 
-def join(pieces: Sequence[Piece | None], counted: dict[int, int] | None = None) -> Piece:
-    """Some parts, in the order of their numbers in the run, as one; edges to parts that are left out are left out, too.
+def join(partitions: Sequence[Partition | None], counted: dict[int, int] | None = None) -> Partition:
+    """Join some partitions into one. Events, regions and edges are sorted by their numbers in the run.
 
-    `pieces` are given by their number, None for those left out.
+    `partitions` has each partition at its number, or None to leave it out. Edges to partitions that are left out are dropped.
     """
-    given = [(part, piece) for part, piece in enumerate(pieces) if piece is not None]
+    given = [(part, partition) for part, partition in enumerate(partitions) if partition is not None]
     given_of = dict(given)
-    strands = np.concatenate([piece.strands for _, piece in given])
+    strands = np.concatenate([partition.strands for _, partition in given])
     order = np.argsort(strands, kind="stable")
-    length = np.concatenate([_lengths(piece.graph) for _, piece in given])[order]
+    length = np.concatenate([_lengths(partition.graph) for _, partition in given])[order]
     begin = np.cumsum(length) - length
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     new_start, new_strand, at = {}, {}, 0
-    for part, piece in given:
-        mine = place[at : at + len(piece.strands)]
+    for part, partition in given:
+        mine = place[at : at + len(partition.strands)]
         new_strand[part], new_start[part] = mine, begin[mine]
-        at += len(piece.strands)
+        at += len(partition.strands)
 
     def mapped(part: int, rows: npt.NDArray[Any]) -> I64:
         graph = given_of[part].graph
@@ -271,18 +274,18 @@ def join(pieces: Sequence[Piece | None], counted: dict[int, int] | None = None) 
         strand = graph.strand[np.maximum(rows, 0)]
         return np.where(rows >= 0, new_start[part][strand] + rows - _starts(graph)[strand], -1)
 
-    graphs = [piece.graph for _, piece in given]
-    ids = np.concatenate([piece.ids(np.arange(len(piece.graph))) for _, piece in given])
+    graphs = [partition.graph for _, partition in given]
+    ids = np.concatenate([partition.ids(np.arange(len(partition.graph))) for _, partition in given])
     rows_order = np.argsort(ids, kind="stable")
 
     def events(name: str) -> npt.NDArray[Any]:
         return np.concatenate([getattr(graph, name) for graph in graphs])[rows_order]
 
     def rows_of(name: str) -> npt.NDArray[Any]:
-        parts = [mapped(part, getattr(piece.graph, name)) for part, piece in given]
+        parts = [mapped(part, getattr(partition.graph, name)) for part, partition in given]
         return np.concatenate(parts)[rows_order].astype(getattr(graphs[0], name).dtype)
 
-    region_strand = np.concatenate([new_strand[part][piece.graph.regions.strand] for part, piece in given])
+    region_strand = np.concatenate([new_strand[part][partition.graph.regions.strand] for part, partition in given])
     region_order = np.argsort(region_strand, kind="stable")
     region_place = np.empty(len(region_order), np.int64)
     region_place[region_order] = np.arange(len(region_order))
@@ -308,15 +311,21 @@ def join(pieces: Sequence[Piece | None], counted: dict[int, int] | None = None) 
     ]
     openers = [
         np.where(regions.first >= 0, mapped(part, regions.opener), new_start[part][regions.strand])
-        for part, piece in given
-        for regions in (piece.graph.regions,)
+        for part, partition in given
+        for regions in (partition.graph.regions,)
     ]
-    remote = [(part, piece.outgoing[_kept(pieces, piece.outgoing)]) for part, piece in given]
-    numbers = np.concatenate([*(piece.edges for _, piece in given), *(edges["number"] for _, edges in remote)])
+    remote = [(part, partition.outgoing[_to_joined(partitions, partition.outgoing)]) for part, partition in given]
+    numbers = np.concatenate([*(partition.edges for _, partition in given), *(edges["number"] for _, edges in remote)])
     edge_order = np.argsort(numbers, kind="stable")
-    src = [*(mapped(part, piece.graph.edge_src) for part, piece in given), *(mapped(p, e["near"]) for p, e in remote)]
-    dst = [*(mapped(part, piece.graph.edge_dst) for part, piece in given), *(_far(mapped, e) for _, e in remote)]
-    call_enter = np.concatenate([mapped(part, piece.graph.calls.enter) for part, piece in given])
+    src = [
+        *(mapped(part, partition.graph.edge_src) for part, partition in given),
+        *(mapped(p, e["near"]) for p, e in remote),
+    ]
+    dst = [
+        *(mapped(part, partition.graph.edge_dst) for part, partition in given),
+        *(_far(mapped, e) for _, e in remote),
+    ]
+    call_enter = np.concatenate([mapped(part, partition.graph.calls.enter) for part, partition in given])
     call_order = np.argsort(call_enter, kind="stable")
     texts = b"".join(text for graph in graphs for text in _texts(graph.extensions))
     sizes = [len(text) for graph in graphs for text in _texts(graph.extensions)]
@@ -347,13 +356,15 @@ def join(pieces: Sequence[Piece | None], counted: dict[int, int] | None = None) 
             region_strand[region_order].astype(np.uint32),
             regions_of([graph.regions.kind for graph in graphs]),
             regions_of(openers),
-            regions_of([mapped(part, piece.graph.regions.first) for part, piece in given]),
-            regions_of([mapped(part, piece.graph.regions.last) for part, piece in given]),
+            regions_of([mapped(part, partition.graph.regions.first) for part, partition in given]),
+            regions_of([mapped(part, partition.graph.regions.last) for part, partition in given]),
             regions_of(parents),
         ),
         calls=Calls(
             *(
-                np.concatenate([mapped(part, getattr(piece.graph.calls, name)) for part, piece in given])[call_order]
+                np.concatenate([mapped(part, getattr(partition.graph.calls, name)) for part, partition in given])[
+                    call_order
+                ]
                 for name in ("enter", "exit", "caller")
             ),
             *(
@@ -369,11 +380,11 @@ def join(pieces: Sequence[Piece | None], counted: dict[int, int] | None = None) 
         made_structure=None,
     )
     nothing = np.zeros(0, REMOTE)
-    return Piece(
+    return Partition(
         made,
         strands[order],
-        np.concatenate([piece.starts for _, piece in given])[order],
-        np.concatenate([piece.first_region for _, piece in given])[order],
+        np.concatenate([partition.starts for _, partition in given])[order],
+        np.concatenate([partition.first_region for _, partition in given])[order],
         numbers[edge_order],
         np.zeros(0, np.uint32),
         nothing,
@@ -385,10 +396,10 @@ def _lengths(graph: ExecutionGraph) -> I64:
     return np.array([strand.stop - strand.start for strand in graph.strands], np.int64)
 
 
-def _kept(pieces: Sequence[Piece | None], edges: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    there = np.array([piece is not None for piece in pieces], bool)
-    kept: npt.NDArray[np.bool_] = there[edges["far_part"]]
-    return kept
+def _to_joined(partitions: Sequence[Partition | None], edges: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    joined = np.array([partition is not None for partition in partitions], bool)
+    mask: npt.NDArray[np.bool_] = joined[edges["far_part"]]
+    return mask
 
 
 def _far(mapped: Any, edges: npt.NDArray[Any]) -> I64:

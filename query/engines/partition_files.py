@@ -1,8 +1,8 @@
-"""A run in parts as files, in a folder or an object store: `cluster.json`, and a folder per part.
+"""Write and read the files of a partitioned run, in a folder or an object store: `cluster.json`, and a folder per part.
 
-A part's folder holds a store as a run's does (Parquet and arrays), the edges to other parts as Parquet, and arrays that map
-its rows to rows of the run. Invariants: `cluster.json` is written last and has size and checksum of every file of every part.
-A mismatch raises an error that names the file, so that a missing or damaged part is an error and never a wrong answer.
+The folder of a part contains a store (Parquet and arrays) and the edges to and from other parts as Parquet. Further arrays
+map its rows to rows of the run. Invariants: `cluster.json` is written last and has the size and checksum of every file of
+every part. A mismatch raises an error that names the file: a missing or damaged part never causes a wrong answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.store.store import StaleStore, load, save
-from clew.query.engines.partition import REMOTE, Piece, assign, cut
+from clew.query.engines.partition import REMOTE, Partition, assign, cut
 from clew.records.errors import ClewError, Problem
 from clew.records.run.directory import RunInfo, save_run
 
@@ -38,7 +38,7 @@ _FIELDS = REMOTE.names or ()
 
 
 class PartError(ClewError):
-    """Raised when a run in parts is unusable; the message names the file."""
+    """Raised for an unusable partitioned run; the message names the file."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,10 @@ class Manifest:
     edges: int
     regions: int
     parts: tuple[dict[str, Any], ...]
-    """Per part its events, edges, remote edges, processes and machines, and per file (size, checksum)."""
+    """Per part, the numbers of its events, edges and remote edges, its processes and machines, and each file's size and
+    checksum."""
     strand_start: tuple[int, ...]
-    """Per strand its first event."""
+    """The first event of each strand."""
     strand_part: tuple[int, ...]
     strand_process: tuple[int, ...]
     counted: dict[int, int]
@@ -63,8 +64,10 @@ class Manifest:
 
 
 def place(where: str | Path) -> tuple[pafs.FileSystem, str]:
-    """The file system and the path in it: of a local path, of a URL that pyarrow knows (s3://, gs://, hdfs://, …), or of
-    another one when fsspec is installed and knows it. Raises `PartError`."""
+    """Return the file system of a location, and the path in it. Raises `PartError`.
+
+    A location is a local path, a URL that pyarrow supports (s3://, gs://, hdfs://, …), or a URL that fsspec supports, if it
+    is installed."""
     text = str(where)
     if "://" not in text:
         return pafs.LocalFileSystem(), str(Path(text).absolute())
@@ -81,11 +84,11 @@ def place(where: str | Path) -> tuple[pafs.FileSystem, str]:
     except ImportError:
         raise PartError(f"{text}: cannot be reached ({refused}); for other kinds of storage install fsspec") from None
     except (OSError, ValueError) as error:
-        raise PartError(f"{text}: cannot be reached ({error}); check the URL and what it needs to log in") from None
+        raise PartError(f"{text}: cannot be reached ({error}); check the URL and the credentials") from None
 
 
 def is_partitioned(where: str | Path) -> bool:
-    """Return whether a run in parts exists there."""
+    """Return whether a location has a partitioned run."""
     if "://" not in str(where):
         return (Path(where) / MANIFEST).is_file()
     system, path = place(where)
@@ -97,23 +100,23 @@ def is_partitioned(where: str | Path) -> bool:
 
 @contextmanager
 def _new_folder(where: str | Path) -> Iterator[Path]:
-    """Yield a local folder that ends up at `where` complete or not at all."""
+    """Yield a local folder to fill, which then moves to `where`, complete or not at all."""
     system, path = place(where)
     local = isinstance(system, pafs.LocalFileSystem)
     try:
         if system.get_file_info(path).type != pafs.FileType.NotFound:
-            raise PartError(f"{where}: there is something already; name a folder that is not there yet, or remove it")
+            raise PartError(f"{where}: already exists; name a new folder, or remove this one")
         if local:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=".clew-parts-", dir=Path(path).parent if local else None))
     except OSError as error:
-        raise PartError(f"{where}: cannot be made ({error.strerror or error}); name another place") from None
+        raise PartError(f"{where}: cannot be created ({error.strerror or error}); name another folder") from None
     try:
         yield made
         if local:
             made.rename(path)
         else:
-            # The manifest comes last: without it there is no run.
+            # Copy the manifest last: a folder without a manifest is not a run.
             head = made / MANIFEST
             text = head.read_bytes()
             head.unlink()
@@ -123,7 +126,7 @@ def _new_folder(where: str | Path) -> Iterator[Path]:
                 file.write(text)
     except (OSError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or error
-        raise PartError(f"{where}: cannot be written ({why}); make room, or name another place") from None
+        raise PartError(f"{where}: cannot be written ({why}); free space, or name another folder") from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
@@ -134,15 +137,20 @@ def _new_folder(where: str | Path) -> Iterator[Path]:
 def partition(
     graph: ExecutionGraph, where: str | Path, parts: int | None = None, problems: tuple[Problem, ...] = ()
 ) -> int:
-    """Writes a graph in parts, by machine, then by process; one part per machine unless said otherwise. Gives how many there
-    are: no more than processes. Raises `PartError` when it cannot be kept there."""
+    """Write a graph as parts, by machine and then by process, and return the number of parts.
+
+    By default, each machine is a part; the number of parts never exceeds the number of processes. Raises `PartError` if
+    `parts` is less than 1 or writing fails."""
     processes = max(1, len(graph.processes))
-    wanted = parts if parts is not None else max(1, len({process.machine for process in graph.processes}))
-    if wanted < 1:
-        raise PartError(f"{wanted} parts: give 1 or more")
-    part_of_process = assign(graph, min(wanted, processes))
+    count = parts if parts is not None else max(1, len({process.machine for process in graph.processes}))
+    if count < 1:
+        raise PartError(f"{count} parts: give 1 or more")
+    part_of_process = assign(graph, min(count, processes))
     with _new_folder(where) as folder:
-        about = [_write_part(folder, number, piece, graph) for number, piece in enumerate(cut(graph, part_of_process))]
+        about = [
+            _write_part(folder, number, partition, graph)
+            for number, partition in enumerate(cut(graph, part_of_process))
+        ]
         manifest = {
             "format": FORMAT,
             "info": graph.info._asdict(),
@@ -161,27 +169,29 @@ def partition(
 
 
 def part_name(number: int) -> str:
+    """Return the name of a part's folder."""
     return f"part-{number:04d}"
 
 
-def _write_part(folder: Path, number: int, piece: Piece, whole: ExecutionGraph) -> dict[str, Any]:
+def _write_part(folder: Path, number: int, partition: Partition, whole: ExecutionGraph) -> dict[str, Any]:
+    """Write the files of a part, and return its entry in the manifest."""
     here = folder / part_name(number)
     here.mkdir()
-    save_run(here, piece.graph.info)
-    save(here, piece.graph, [], [])
+    save_run(here, partition.graph.info)
+    save(here, partition.graph, [], [])
     for name in _ARRAYS:
-        np.save(here / f"{name}.npy", getattr(piece, name), allow_pickle=False)
+        np.save(here / f"{name}.npy", getattr(partition, name), allow_pickle=False)
     for name in _REMOTE:
-        edges = getattr(piece, name)
+        edges = getattr(partition, name)
         with (here / f"{name}.parquet").open("wb") as file:
             pq.write_table(pa.table({field: edges[field] for field in _FIELDS}), file, compression="zstd")
-    processes = sorted({strand.process for strand in piece.graph.strands})
+    processes = sorted({strand.process for strand in partition.graph.strands})
     return {
-        "events": len(piece.graph),
-        "edges": len(piece.graph.edge_src),
-        "outgoing": len(piece.outgoing),
-        "incoming": len(piece.incoming),
-        "incoming_parts": np.unique(piece.incoming["far_part"]).tolist(),
+        "events": len(partition.graph),
+        "edges": len(partition.graph.edge_src),
+        "outgoing": len(partition.outgoing),
+        "incoming": len(partition.incoming),
+        "incoming_parts": np.unique(partition.incoming["far_part"]).tolist(),
         "processes": processes,
         "machines": sorted({whole.processes[process].machine for process in processes}),
         "files": {
@@ -204,32 +214,32 @@ def _checksum(path: Path) -> int:
 
 
 def read_manifest(where: str | Path) -> Manifest:
-    """Raises `PartError`."""
+    """Read and check `cluster.json`. Raises `PartError`."""
     system, path = place(where)
     name = f"{where}/{MANIFEST}"
     try:
         with system.open_input_stream(f"{path}/{MANIFEST}") as file:
-            said = json.loads(file.read())
-        if said["format"] != FORMAT:
+            content = json.loads(file.read())
+        if content["format"] != FORMAT:
             raise PartError(
-                f"{name}: it has format {said['format']}, this clew reads {FORMAT}; partition the run again: "
+                f"{name}: has format {content['format']}, but this clew reads format {FORMAT}; partition the run again: "
                 "`clew cluster partition RUN -o FOLDER`"
             )
-        numbers = {name: tuple(map(int, said[name])) for name in ("strand_start", "strand_part", "strand_process")}
+        numbers = {name: tuple(map(int, content[name])) for name in ("strand_start", "strand_part", "strand_process")}
         return Manifest(
-            RunInfo(**said["info"]),
-            int(said["events"]),
-            int(said["edges"]),
-            int(said["regions"]),
-            tuple(said["parts"]),
+            RunInfo(**content["info"]),
+            int(content["events"]),
+            int(content["edges"]),
+            int(content["regions"]),
+            tuple(content["parts"]),
             **numbers,
-            counted={int(site): int(count) for site, count in said["counted"]},
-            problems=tuple(Problem(**problem) for problem in said["problems"]),
+            counted={int(site): int(count) for site, count in content["counted"]},
+            problems=tuple(Problem(**problem) for problem in content["problems"]),
         )
     except FileNotFoundError:
         free = "FOLDER" if Path(where).exists() else where
         raise PartError(
-            f"{where}: there is no run in parts ({MANIFEST} is missing); make one: `clew cluster partition RUN -o {free}`"
+            f"{where}: not a partitioned run ({MANIFEST} is missing); make one: `clew cluster partition RUN -o {free}`"
         ) from None
     except (OSError, pa.ArrowException) as error:
         raise PartError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
@@ -237,13 +247,13 @@ def read_manifest(where: str | Path) -> Manifest:
         raise PartError(f"{name}: damaged ({error}); partition the run again") from None
 
 
-def read_part(where: str | Path, manifest: Manifest, number: int) -> Piece:
-    """Load and verify a part; a part in an object store is fetched first. Raises `PartError`."""
+def read_part(where: str | Path, manifest: Manifest, number: int) -> Partition:
+    """Load a part and verify its files; fetch it first from an object store. Raises `PartError`."""
     system, path = place(where)
     name = f"{where}/{part_name(number)}"
     if isinstance(system, pafs.LocalFileSystem):
         return _read(Path(path) / part_name(number), name, manifest, number)
-    # What is mapped from the fetched files stays readable when their names are gone.
+    # Memory-mapped files stay readable after the temporary folder is removed.
     with tempfile.TemporaryDirectory(prefix="clew-part-") as fetched:
         try:
             pafs.copy_files(
@@ -254,16 +264,17 @@ def read_part(where: str | Path, manifest: Manifest, number: int) -> Piece:
             )
         except (OSError, pa.ArrowException) as error:
             raise PartError(f"{name}: cannot be fetched ({error})") from None
-        piece = _read(Path(fetched), name, manifest, number)
+        partition = _read(Path(fetched), name, manifest, number)
 
-        if len(piece.graph.extensions.key):
-            piece.graph.extensions.text(0)  # texts are read when they are first asked for: now
-        return piece
+        if len(partition.graph.extensions.key):
+            partition.graph.extensions.text(0)  # texts are loaded on first use: load them while the files exist
+        return partition
 
 
-def _read(folder: Path, name: str, manifest: Manifest, number: int) -> Piece:
+def _read(folder: Path, name: str, manifest: Manifest, number: int) -> Partition:
+    """Verify and load the files of a part; `name` appears in errors."""
     if not folder.is_dir():
-        raise PartError(f"{name}: this part is missing; copy it there, or partition the run again")
+        raise PartError(f"{name}: missing part; copy it there, or partition the run again")
     try:
         for file, (size, checksum) in manifest.parts[number]["files"].items():
             path = folder / file
@@ -271,15 +282,15 @@ def _read(folder: Path, name: str, manifest: Manifest, number: int) -> Piece:
                 raise PartError(f"{name}/{file}: missing; copy the part again, or partition the run again")
             if path.stat().st_size != size or _checksum(path) != checksum:
                 raise PartError(
-                    f"{name}/{file}: damaged or of another run; copy the part again, or partition the run again"
+                    f"{name}/{file}: damaged or from another run; copy the part again, or partition the run again"
                 )
         graph, _ = load(folder)
         arrays: dict[str, npt.NDArray[Any]] = {
             array: np.load(folder / f"{array}.npy", allow_pickle=False) for array in _ARRAYS
         }
-        return Piece(graph, **arrays, **{edges: _remote(folder / f"{edges}.parquet") for edges in _REMOTE})
+        return Partition(graph, **arrays, **{edges: _remote(folder / f"{edges}.parquet") for edges in _REMOTE})
     except StaleStore as error:
-        raise PartError(f"{name}: its store is of another version of clew ({error}); partition the run again") from None
+        raise PartError(f"{name}: written by another version of clew ({error}); partition the run again") from None
     except (OSError, pa.ArrowException) as error:
         raise PartError(f"{name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:

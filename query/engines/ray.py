@@ -1,7 +1,7 @@
 """Run workers as Ray actors: one per part. Ray restarts a lost actor on any machine.
 
-Invariants: only this module imports Ray, and only on use. A restarted actor loads its part again, and `traverse` restores its
-slice state. A Ray instance that this module started ends with the pool.
+Invariants: only this module imports Ray, and only on use. A restarted actor loads its part again, and `distributed_slice`
+restores its slice state. A Ray instance that this module started ends with the pool.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from clew.query.engines.partition_files import Manifest
 from clew.query.engines.worker import Worker
 from clew.records.errors import ClewError
 
-PATIENCE = 120.0
-"""Seconds for an actor to load its part, or to come back."""
+DEADLINE = 120.0
+"""Maximum seconds for an actor to load its part, or to restart."""
 OBJECTS = 80_000_000
 """Bytes of shared memory for a Ray instance started here; mail is small."""
 
@@ -38,9 +38,9 @@ class RayPool:
         self.lives = [""] * len(self.actors)
         """Identifies each life of an actor: a restarted actor does not answer calls from before the restart."""
         try:
-            # What is wrong with a part is said now.
+            # Report a damaged part now, and not in the first query.
             for part in range(self.parts):
-                self._ready(part, time.monotonic() + PATIENCE)
+                self._ready(part, time.monotonic() + DEADLINE)
         except BaseException:
             self.close()
             raise
@@ -50,7 +50,7 @@ class RayPool:
         return len(self.actors)
 
     def _connect(self, address: str) -> bool:
-        """Whether the pool started this Ray instance."""
+        """Connect to Ray. Return whether the pool started this Ray instance."""
         if self.ray.is_initialized():
             return False
         options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
@@ -59,12 +59,12 @@ class RayPool:
                 self.ray.init(**({"address": address} if address != "ray" else {}), **options)
             else:
                 self.ray.init(address="local", include_dashboard=False, object_store_memory=OBJECTS, **options)
-        except Exception as error:  # Ray's own kinds, gRPC's, and what the system says
-            told = (str(error) or type(error).__name__).splitlines()[0]
+        except Exception as error:  # exceptions of Ray, of gRPC and of the system
+            message = (str(error) or type(error).__name__).splitlines()[0]
             where = address if address != "ray" else os.environ.get("RAY_ADDRESS", "on this machine")
             raise ClewError(
-                f"no Ray cluster could be reached at {where} ({told}); start one there (`ray start --head "
-                "--ray-client-server-port 10001`), or leave the engine out to answer in this process"
+                f"cannot reach a Ray cluster at {where} ({message}); start one there (`ray start --head "
+                "--ray-client-server-port 10001`), or omit the engine to answer in this process"
             ) from None
         return True
 
@@ -72,7 +72,7 @@ class RayPool:
         try:
             self.open[self._call(part, method, arguments)] = part
         except self.ray.exceptions.RayActorError:
-            # It is told as its answer, as losses are elsewhere.
+            # `next` raises the loss as the answer of this call, as for other losses.
             self.open[self.ray.put(WorkerLost(part))] = part
 
     def _call(self, part: int, method: str, arguments: tuple[Any, ...]) -> Any:
@@ -109,17 +109,17 @@ class RayPool:
         return answer
 
     def revive(self, part: int) -> None:
-        self._ready(part, time.monotonic() + PATIENCE)
+        self._ready(part, time.monotonic() + DEADLINE)
 
     def _ready(self, part: int, until: float) -> None:
         while True:
             try:
-                self.lives[part], error = self._get(part, self.actors[part].said.remote())
+                self.lives[part], error = self._get(part, self.actors[part].status.remote())
                 break
             except (WorkerLost, self.ray.exceptions.RayActorError):
                 if time.monotonic() > until:
                     raise ClewError(
-                        f"the worker of part {part} does not come up; look at Ray's logs on its machine (`ray logs`)"
+                        f"the worker of part {part} does not start; see the Ray logs on its machine (`ray logs`)"
                     ) from None
                 time.sleep(0.05)
         if error is not None:
@@ -145,7 +145,7 @@ def _ray() -> Any:
         return importlib.import_module("ray")
     except ImportError:
         raise ClewError(
-            "Ray is not installed; `pip install 'clew[cluster]'`, or leave the engine out to answer in this process"
+            "Ray is not installed; `pip install 'clew[cluster]'`, or omit the engine to answer in this process"
         ) from None
 
 
@@ -161,7 +161,7 @@ class _Actor:
         except ClewError as error:
             self.error = error
 
-    def said(self) -> tuple[str, ClewError | None]:
+    def status(self) -> tuple[str, ClewError | None]:
         return self.life, self.error
 
     def call(self, life: str, method: str, arguments: tuple[Any, ...]) -> Any:

@@ -1,7 +1,7 @@
-"""What holds one part of a run and answers for it: in this process, or as an actor on another machine.
+"""Hold one part of a run and answer for it, in this process or as an actor on another machine.
 
-Invariants: events go in and out by the run's numbers (mail excepted, which is rows of the part that gets it); a worker knows
-nothing of other workers, so that it can be started again anywhere from its part and the state of its slices.
+Invariants: methods take and return event numbers of the run, except mail, which has rows of the receiving part. A worker does
+not know other workers, so it can restart anywhere from its part and the state of its slices.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from clew.graph.model.levels import RUNTIME, LabelFunction, Labels, labels_of
 from clew.graph.model.structure_layout import HAS_ENTER, HAS_REQUEST
 from clew.graph.ops.aggregation.by_event import Gathered
 from clew.graph.ops.slicing.interval import Slice
-from clew.query.engines.merge_aggregates import Nodes, OfPart
-from clew.query.engines.partial_slice import Ask, Mail, Search, search
-from clew.query.engines.partition import Piece
+from clew.query.engines.merge_aggregates import Nodes, PartAggregate
+from clew.query.engines.partial_slice import Mail, Search, SliceOptions, search
+from clew.query.engines.partition import Partition
 from clew.query.engines.partition_files import Manifest, read_part
 from clew.query.fields import column
-from clew.query.operators.requests import request_roots, requests_named
-from clew.query.operators.where import matching
+from clew.query.operators.events.requests import request_roots, requests_named
+from clew.query.operators.events.where import matching
 from clew.query.plan import Condition
 from clew.records.format.event import Kind
 
@@ -34,12 +34,12 @@ EVERYTHING, REQUESTS = "everything", "requests"
 SUMS = ("calls", "self_ns", "total_ns", "waiting_ns", "errors")
 """The sums that a node of a partial aggregate has."""
 Source = str | int | I64 | tuple[str, str | None]
-"""Events of a part: everything, the requests of a name, those of a slice by its session, or some by number."""
+"""A set of events: all (`EVERYTHING`), the requests with a name, a slice by its session number, or events by number."""
 
 
 @dataclass(frozen=True)
 class FarEvent:
-    """An event of another process's graph, with what an `Event` says of it."""
+    """An event of a partition, with the fields of an `Event` and its number in the run."""
 
     id: int
     kind: str
@@ -67,12 +67,14 @@ class FarEvent:
 
 @dataclass(eq=False)
 class Worker:
-    piece: Piece
+    """A partition and the slices that are computed on it."""
+
+    partition: Partition
     searches: dict[int, Search] = field(default_factory=dict)
     """The slices in progress or in use, by session."""
 
     def __post_init__(self) -> None:
-        self.piece.graph.answers["numbering"] = self.piece.ids
+        self.partition.graph.answers["numbering"] = self.partition.ids
 
     @staticmethod
     def of(where: str | Path, manifest: Manifest, number: int) -> Worker:
@@ -83,19 +85,19 @@ class Worker:
 
     # Slices
 
-    def begin(self, session: int, ask: Ask) -> None:
-        self.searches[session] = search(self.piece, ask)
+    def begin(self, session: int, options: SliceOptions) -> None:
+        self.searches[session] = search(self.partition, options)
 
-    def go_on(self, session: int, mail: Mail, rounds: int = -1) -> tuple[dict[int, Mail], bool]:
-        """What is to be sent to other parts, and whether nothing is left to be done here."""
+    def advance(self, session: int, mail: Mail, rounds: int = -1) -> tuple[dict[int, Mail], bool]:
+        """Follow the mail. Return the mail to other parts, and whether nothing is left to follow here."""
         found = self.searches[session]
-        return found.go_on(mail, rounds), found.idle
+        return found.advance(mail, rounds), found.idle
 
     def save(self, session: int) -> Any:
         return self.searches[session].save()
 
-    def load(self, session: int, ask: Ask, state: Any) -> None:
-        self.begin(session, ask)
+    def load(self, session: int, options: SliceOptions, state: Any) -> None:
+        self.begin(session, options)
         if state is not None:
             self.searches[session].load(state)
 
@@ -103,22 +105,22 @@ class Worker:
         self.searches.pop(session, None)
 
     def size(self, session: int) -> tuple[int, int]:
-        """Return the number of events of the slice here, and the number of followed edges."""
+        """Return the number of local events of the slice, and the number of followed edges."""
         made = self._slice(session)
         return made.count, self.searches[session].followed
 
     def slice_edges(self, session: int) -> tuple[I64, I64, I64]:
-        """The run's numbers of the slice's edges here, and of those whose beginning (end) alone is here."""
+        """Return the numbers of the local edges of the slice, and of its edges that leave the part and that enter it."""
         made = self._slice(session)
         outgoing, incoming = (
-            self._of_slice(session, edges)["number"] for edges in (self.piece.outgoing, self.piece.incoming)
+            self._of_slice(session, edges)["number"] for edges in (self.partition.outgoing, self.partition.incoming)
         )
-        return self.piece.edges[made.edges()], outgoing, incoming
+        return self.partition.edges[made.edges()], outgoing, incoming
 
     def _slice(self, session: int) -> Slice:
         found = self.searches[session]
-        direction: Literal["forward", "backward"] = "forward" if found.ask.forward else "backward"
-        made = Slice(self.piece.graph, direction, (), found.allowed)
+        direction: Literal["forward", "backward"] = "forward" if found.options.forward else "backward"
+        made = Slice(self.partition.graph, direction, (), found.allowed)
         made.__dict__["reached"] = found.reached()
         return made
 
@@ -129,9 +131,9 @@ class Worker:
     # Events
 
     def _rows(self, source: Source) -> I64:
-        graph = self.piece.graph
+        graph = self.partition.graph
         if isinstance(source, np.ndarray):
-            return self.piece.rows(source)
+            return self.partition.rows(source)
         if isinstance(source, int):
             return self._slice(source).events()
         if isinstance(source, tuple):
@@ -140,53 +142,57 @@ class Worker:
 
     def choose(self, source: Source, conditions: tuple[Condition, ...]) -> tuple[I64, I64]:
         """Return the events that meet the conditions, and their times, in the order of the source."""
-        rows = matching(self.piece.graph, self._rows(source), tuple(self._asked_by_number(conditions)))
-        return self.piece.ids(rows), self.piece.graph.ts[rows]
+        rows = matching(self.partition.graph, self._rows(source), tuple(self._with_run_numbers(conditions)))
+        return self.partition.ids(rows), self.partition.graph.ts[rows]
 
-    def _asked_by_number(self, conditions: tuple[Condition, ...]) -> list[Condition]:
-        """Functions get events that have the run's numbers."""
+    def _with_run_numbers(self, conditions: tuple[Condition, ...]) -> list[Condition]:
+        """Return the conditions with their functions wrapped: these receive events with numbers of the run."""
         return [
-            (name, comparison, _on_far(self.piece, wanted)) if comparison == "call" else (name, comparison, wanted)
-            for name, comparison, wanted in conditions
+            (name, comparison, _on_far(self.partition, operand))
+            if comparison == "call"
+            else (name, comparison, operand)
+            for name, comparison, operand in conditions
         ]
 
     def values(self, ids: I64, names: tuple[str, ...]) -> list[list[Any]]:
-        """Return the values of some events, per field."""
-        rows = self.piece.rows(ids)
-        return [column(self.piece.graph, rows, name).to_list() for name in names]
+        """Return, per field, the values of the given events."""
+        rows = self.partition.rows(ids)
+        return [column(self.partition.graph, rows, name).to_list() for name in names]
 
     def events(self, ids: I64) -> list[FarEvent]:
-        rows = self.piece.rows(ids)
+        rows = self.partition.rows(ids)
         return [
-            FarEvent.of(self.piece.graph.event(row), number)
+            FarEvent.of(self.partition.graph.event(row), number)
             for row, number in zip(rows.tolist(), ids.tolist(), strict=True)
         ]
 
     def request_names(self) -> list[str]:
-        graph = self.piece.graph
+        graph = self.partition.graph
         return sorted({graph.channel(row) for row in graph.rows_of([Kind.REQUEST]).tolist()})
 
-    def mail_of(self, ids: I64, direction: str, of_requests: bool, limited: bool) -> tuple[Mail, I64]:
-        """Mail that starts a slice from events (from requests, where their flow begins or ends), and those events."""
-        rows = self.piece.rows(ids)
+    def initial_mail(self, ids: I64, direction: str, of_requests: bool, limited: bool) -> tuple[Mail, I64]:
+        """Return the mail that starts a slice at the given events, and the events where it starts.
+
+        With `of_requests`, these are the events where the flow of each request begins or ends."""
+        rows = self.partition.rows(ids)
         if of_requests:
-            rows = request_roots(self.piece.graph, rows, direction)
+            rows = request_roots(self.partition.graph, rows, direction)
         mail = rows.astype(np.uint32)
         nothing = np.zeros_like(mail)
-        return np.stack((mail, nothing, nothing), axis=1) if limited else mail, self.piece.ids(rows)
+        return np.stack((mail, nothing, nothing), axis=1) if limited else mail, self.partition.ids(rows)
 
     # Aggregates
 
-    def condense(self, session: int | None, level: str | LabelFunction) -> OfPart:
-        """Aggregate the local share of the slice of a session, or of the whole run."""
-        graph, piece = self.piece.graph, self.piece
-        labels = labels_of(graph, _on_far(piece, level) if callable(level) else level)
+    def condense(self, session: int | None, level: str | LabelFunction) -> PartAggregate:
+        """Aggregate the local part of a slice, or of the whole run if `session` is None."""
+        graph, partition = self.partition.graph, self.partition
+        labels = labels_of(graph, _on_far(partition, level) if callable(level) else level)
         cut = None if session is None else self._slice(session)
-        outgoing, incoming = piece.outgoing, piece.incoming
+        outgoing, incoming = partition.outgoing, partition.incoming
         if session is not None:
             outgoing, incoming = self._of_slice(session, outgoing), self._of_slice(session, incoming)
         found = Gathered(graph, cut, labels)
-        return OfPart(
+        return PartAggregate(
             self._nodes(found, level),
             found.columns,
             (outgoing, _nodes_of(found, outgoing)),
@@ -195,7 +201,7 @@ class Worker:
         )
 
     def _nodes(self, found: Gathered, level: str | LabelFunction) -> Nodes:
-        graph, piece, rows, nodes = self.piece.graph, self.piece, found.rows, found.nodes
+        graph, partition, rows, nodes = self.partition.graph, self.partition, found.rows, found.nodes
         node, count = found.node_of_row.astype(np.int64), len(nodes)
         begin = np.arange(count)
 
@@ -206,11 +212,11 @@ class Worker:
 
         first, last = nodes["first_event"].astype(np.int64), nodes["last_event"].astype(np.int64)
         if level in RUNTIME and graph.structure.steady:
-            rank = piece.rank[graph.structure.locate(rows)[0]].astype(np.int64)
+            rank = partition.rank[graph.structure.locate(rows)[0]].astype(np.int64)
             order = (rank[pick(rank)], np.zeros(count, np.int64))
         else:
             smallest = rows[pick(rows, graph.region[rows].astype(np.int64))]
-            order = (piece.region_ids(graph.region[smallest].astype(np.int64)), piece.ids(smallest))
+            order = (partition.region_ids(graph.region[smallest].astype(np.int64)), partition.ids(smallest))
         pairs = np.unique(np.stack((node, graph.strand[rows].astype(np.int64))), axis=1)
         kinds = nodes["kinds"]
         names = np.empty(count, object)
@@ -221,17 +227,17 @@ class Worker:
         return Nodes(
             label,
             nodes["events"].astype(np.int64),
-            (graph.ts[first], piece.ids(first)),
-            (graph.ts[last], piece.ids(last)),
+            (graph.ts[first], partition.ids(first)),
+            (graph.ts[last], partition.ids(last)),
             order,
             {name: nodes[name].astype(np.int64) for name in SUMS},
-            (pairs[0], piece.strands[pairs[1]]),
+            (pairs[0], partition.strands[pairs[1]]),
             (kinds & HAS_REQUEST != 0) + 2 * (kinds & HAS_ENTER != 0).astype(np.int64),
             names,
         )
 
     def _names(self, labels: Labels, level: str | LabelFunction, row: int) -> tuple[Any, ...]:
-        graph = self.piece.graph
+        graph = self.partition.graph
         event = level == "event"
         kind = graph.event(row).kind if event else ""
         location = None
@@ -243,9 +249,9 @@ class Worker:
             location = (site.file, site.line) if site.file and not site.is_adapter else None
         return kind, graph.process_of(row).name, graph.strand_of(row).name, location
 
-    def whole(self) -> Piece:
-        """The part itself, for what is answered where it was asked."""
-        return self.piece.loose()
+    def whole(self) -> Partition:
+        """Return the partition itself, for queries that the engine answers in its own process."""
+        return self.partition.in_memory()
 
 
 def _nodes_of(found: Gathered, edges: npt.NDArray[Any]) -> I64:
@@ -254,11 +260,11 @@ def _nodes_of(found: Gathered, edges: npt.NDArray[Any]) -> I64:
     return near
 
 
-def _on_far(piece: Piece, function: Any) -> Any:
-    """A user's function of an event, given events that have the run's numbers."""
+def _on_far(partition: Partition, function: Any) -> Any:
+    """Wrap a user's function of an event, so that it receives events with numbers of the run."""
 
-    def asked(event: Event) -> Any:
-        return function(FarEvent.of(event, int(piece.ids(np.array([event.id]))[0])))
+    def wrapped(event: Event) -> Any:
+        return function(FarEvent.of(event, int(partition.ids(np.array([event.id]))[0])))
 
-    asked.__name__ = getattr(function, "__name__", "label")
-    return asked
+    wrapped.__name__ = getattr(function, "__name__", "label")
+    return wrapped

@@ -33,7 +33,7 @@ class AskError(ClewError):
 
 
 def entry_of(pid: int) -> tuple[Path, Entry]:
-    """Return the entry of a process. Raises `AskError` when it cannot be attached to."""
+    """Return the entry of a process. Raise `AskError` if clew cannot attach to it."""
     for path, entry in registry.entries():
         if entry.pid == pid:
             return path, entry
@@ -52,7 +52,7 @@ def entry_of(pid: int) -> tuple[Path, Entry]:
 
 
 def _is_there(pid: int) -> bool:
-    """Tell whether a process exists, also where /proc shows users only their own processes."""
+    """Return whether a process exists, also where /proc shows users only their own processes."""
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -69,8 +69,10 @@ def ask(pid: int, request: dict[str, Any], timeout: float = TIMEOUT_SECONDS) -> 
 
 
 def ask_by_interpreter(pid: int, request: dict[str, Any], timeout: float = TIMEOUT_SECONDS) -> dict[str, Any]:
-    """Ask an unprepared process through `sys.remote_exec` of Python 3.14. Both processes must use that version, and
-    clew must be installed for it."""
+    """Ask an unprepared process through `sys.remote_exec` of Python 3.14.
+
+    Both processes must use that version, and clew must be installed for it.
+    """
     import sys
 
     remote_exec = getattr(sys, "remote_exec", None)
@@ -148,7 +150,7 @@ def _listening(address: Path, pid: int) -> socket.socket:
 
 
 def _is_served(address: Path) -> bool:
-    """Tell whether another process listens there; it ignores our connection."""
+    """Return whether another process listens there; it ignores our connection."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(address))

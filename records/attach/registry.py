@@ -69,8 +69,10 @@ def _status(pid: int, name: str) -> str:
 
 
 def folders() -> list[str]:
-    """Return the possible folders of entries, the preferred one first. A service and a shell can have different
-    environments."""
+    """Return the possible folders of entries, the preferred one first.
+
+    A service and a shell can have different environments.
+    """
     user = os.getuid()
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     found = [os.path.join(given, "clew")] if given.startswith("/") else []
@@ -81,7 +83,7 @@ def folders() -> list[str]:
 
 
 def is_private(folder: str) -> bool:
-    """Tell whether a folder belongs to the user, is not a link, and is not accessible to others."""
+    """Return whether a folder belongs to the user, is not a link, and is not accessible to others."""
     try:
         found = os.lstat(folder)
     except OSError:
@@ -141,7 +143,7 @@ def read(path: "Path") -> Entry | None:
 
 
 def catches(pid: int, number: int) -> bool:
-    """Tell whether a process handles a signal; without a handler, the signal would kill it."""
+    """Return whether a process handles a signal; without a handler, the signal would kill it."""
     try:
         return bool(int(_status(pid, "SigCgt:"), 16) >> (number - 1) & 1)
     except (OSError, ValueError):

@@ -1,5 +1,4 @@
-"""Lock a chunk in the kernel for the moment in which both recorder and collector may claim it: see
-`csrc/store/store.h`.
+"""Lock a chunk in the kernel while both the recorder and the collector may claim it; see `csrc/store/store.h`.
 
 Invariants: no process waits for the lock. It is released when its owner ends in any way. It belongs to the open file
 description, not to the process, so closing another descriptor does not release it.
@@ -24,8 +23,11 @@ _FLOCK = struct.Struct("@hhqqi4x")
 
 
 def lock_chunk(file: int, slot: int) -> None:
-    """Lock a chunk. Raises `BlockingIOError` when another process holds the lock, another `OSError` where such locks
-    are missing: then no chunk of the collector is taken."""
+    """Lock a chunk.
+
+    Raise `BlockingIOError` if another process holds the lock, and another `OSError` if the platform lacks such locks; the
+    recorder does not take chunks from the collector there.
+    """
     if not _COMMAND:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
     _set(file, slot, fcntl.F_WRLCK)

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from clew.records.collector.process_file import Recycled, Unusable
+from clew.records.collector.process_file import TraceFile, Unusable
 from clew.records.errors import ClewError
 from clew.records.fast_namedtuple import NamedTuple
 from clew.records.plan.plan import Plan, load
@@ -26,7 +26,7 @@ from clew.records.run.directory import PLAN_FILE, boot_id, trace_files
 NICE = 10
 SHORTEST, LONGEST = 0.01, 0.2
 """Seconds between two polls: the first while busy, the second while idle."""
-_GONE_EVERY = 0.2
+_END_CHECK_EVERY = 0.2
 """Seconds between two checks whether a process still runs, which cost more than a poll."""
 _AFTER_ERROR = 1.0
 _SETTLED_NS = 1_000_000_000
@@ -37,7 +37,7 @@ Compress the records of a run's processes until all of them have ended.
   --attached  also wait for the end of standard input, that is, for the end of the starting process
 """
 
-Told = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 
 
 class Totals(NamedTuple):
@@ -51,18 +51,18 @@ class Totals(NamedTuple):
 
 
 class _Progress:
-    """Reports the progress ten times a second."""
+    """A counter that reports the progress up to ten times a second."""
 
-    def __init__(self, told: Told | None, total: int) -> None:
-        self._told, self._total, self._done = told, total, 0
+    def __init__(self, report: ReportProgress | None, total: int) -> None:
+        self._report, self._total, self._done = report, total, 0
         self._next = 0.0
 
     def one_more(self) -> None:
         self._done += 1
         now = time.monotonic()
-        if self._told and now >= self._next:
+        if self._report and now >= self._next:
             self._next = now + 0.1
-            self._told(self._done, max(self._total, self._done))
+            self._report(self._done, max(self._total, self._done))
 
 
 class Collector:
@@ -72,11 +72,11 @@ class Collector:
         self._folder = folder
         self._plan = _plan_of(folder)
         self._boot_id = boot_id()
-        self._files: dict[Path, Recycled] = {}
+        self._files: dict[Path, TraceFile] = {}
         self._unusable: set[Path] = set()
-        """Files that cannot be collected here."""
+        """Files that cannot be collected on this machine."""
         self._changed = 0
-        self._asked = 0.0
+        self._last_end_check = 0.0
         self._paused = 0.0
         self.totals = Totals()
 
@@ -85,7 +85,7 @@ class Collector:
         """Return the number of processes that have not ended."""
         return len(self._files)
 
-    def poll(self, told: Told | None = None, *, ask: bool = False, last: bool = False) -> bool:
+    def poll(self, report: ReportProgress | None = None, *, ask: bool = False, last: bool = False) -> bool:
         """Poll every process once; return True when there was work. Raises `FileNotFoundError` without a folder.
 
         With `ask`, check now which processes have ended. With `last`, chunks that cannot be compressed (for example on
@@ -95,9 +95,9 @@ class Collector:
         if now < self._paused and not ask:
             return False
         self._list()
-        ask = ask or now - self._asked >= _GONE_EVERY
+        ask = ask or now - self._last_end_check >= _END_CHECK_EVERY
         if ask:
-            self._asked = now
+            self._last_end_check = now
         before = self.totals
         newest = self._newest() if ask else {}
         over = [
@@ -105,7 +105,7 @@ class Collector:
         ]
         for file in [file for file in self._files.values() if file not in over]:
             self._guarded(file, self._collect)
-        progress = _Progress(told, sum(file.pending() for file in over))
+        progress = _Progress(report, sum(file.pending() for file in over))
         for file in over:
             if not self._guarded(file, lambda file: self._finish(file, progress.one_more)) and last:
                 self._leave(file)
@@ -128,7 +128,7 @@ class Collector:
                 continue
             try:
                 newest = self._plan.keep == "newest"
-                self._files[path] = Recycled(path, self._boot_id, self._plan.quota, keep_newest=newest)
+                self._files[path] = TraceFile(path, self._boot_id, self._plan.quota, keep_newest=newest)
             except Unusable:
                 if _begun(path):
                     self._unusable.add(path)
@@ -144,26 +144,26 @@ class Collector:
             newest[file.pid] = max(file.started, newest.get(file.pid, 0))
         return newest
 
-    def _is_over(self, file: Recycled, ask: bool, newest: dict[int, int]) -> bool:
-        return file.closed or (ask and file.gone(replaced=newest.get(file.pid, 0) > file.started))
+    def _is_over(self, file: TraceFile, ask: bool, newest: dict[int, int]) -> bool:
+        return file.closed or (ask and file.has_ended(replaced=newest.get(file.pid, 0) > file.started))
 
-    def _collect(self, file: Recycled) -> bool:
+    def _collect(self, file: TraceFile) -> bool:
         self.totals = self.totals._replace(chunks=self.totals.chunks + file.poll())
         return True
 
-    def _finish(self, file: Recycled, packed: Callable[[], None]) -> bool:
-        chunks = file.finish(packed)
+    def _finish(self, file: TraceFile, progress: Callable[[], None]) -> bool:
+        chunks = file.finish(progress)
         self._leave(file)
         self.totals = Totals(self.totals.chunks + chunks, self.totals.processes + 1)
         return True
 
-    def _leave(self, file: Recycled) -> None:
+    def _leave(self, file: TraceFile) -> None:
         file.close()
         self._files.pop(file.path, None)
         self._unusable.add(file.path)
 
-    def _guarded(self, file: Recycled, what: Callable[[Recycled], bool]) -> bool:
-        """Run an action unless the disk refuses; then leave the file unchanged, or for a while when the disk is full."""
+    def _guarded(self, file: TraceFile, what: Callable[[TraceFile], bool]) -> bool:
+        """Run an action. If the file is gone, stop collecting it; on other errors, such as a full disk, pause."""
         try:
             return what(file)
         except FileNotFoundError:
@@ -173,17 +173,17 @@ class Collector:
         return False
 
 
-def collect_now(folder: Path | str, told: Told | None = None) -> Totals:
-    """Compress all finished chunks in this process. Does nothing while another collector is at work.
+def collect_now(folder: Path | str, report: ReportProgress | None = None) -> Totals:
+    """Compress all finished chunks in this process; no effect while another collector works.
 
-    `told` receives the number of compressed last chunks, and their total.
+    `report` receives the number of compressed last chunks, and their total.
     """
     folder = Path(folder)
     with contextlib.suppress(OSError), locked(folder) as mine:
         if mine:
             collector = Collector(folder)
             try:
-                collector.poll(told, ask=True, last=True)
+                collector.poll(report, ask=True, last=True)
                 live = collector.live
             finally:
                 collector.close()
@@ -197,7 +197,7 @@ def locked(folder: Path) -> Iterator[bool]:
     try:
         import fcntl
     except ImportError:
-        yield False  # files cannot be shared with their processes there either
+        yield False  # such a platform cannot share files with their processes either
         return
     lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -219,7 +219,7 @@ def _plan_of(folder: Path) -> Plan:
 
 
 def _begun(path: Path) -> bool:
-    """Tell whether the header is complete."""
+    """Return whether the header is complete."""
     try:
         with path.open("rb") as file:
             return bool(file.read(8).strip(b"\0"))
@@ -241,7 +241,7 @@ def _collect(folder: Path, *, attached: bool) -> None:
 
 
 def _ended(seconds: float) -> bool:
-    """Wait; return True as soon as standard input ends, because the starting process is gone."""
+    """Wait; return True when standard input ends, which means that the starting process has ended."""
     ready, _, _ = select.select([0], [], [], seconds)
     return bool(ready) and not os.read(0, 4096)
 
@@ -256,7 +256,7 @@ def main(arguments: list[str]) -> int:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the starting process may have waited for some
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the starting process may have blocked signals
     if hasattr(os, "nice"):
         os.nice(NICE)
     with contextlib.suppress(FileNotFoundError), locked(Path(folders[0])) as mine:

@@ -1,11 +1,10 @@
-"""Handle one process's trace file from outside: compress and free its finished chunks, and all remaining ones after its
-end.
+"""Compress and free the finished chunks of another process's trace file, and all remaining chunks after its end.
 
-`instrument/recorder/csrc/store/chunks.h` explains the states of a chunk and their transitions. Invariants here: a chunk
+`instrument/recorder/csrc/store/chunks.h` explains the states of a chunk and their transitions. Invariants: a chunk
 becomes PACKED only after its block is in a compressed file. It is zeroed only after that, and FREE only after the
-zeros. So whatever kills the collector, each chunk is readable in at least one of the two places. The next collector
-completes interrupted steps. A recorder that may not grow can drop a finished chunk, except a locked one. Chunks of a
-thread are compressed in the order of their numbers, so that the oldest are dropped first.
+zeros. So if the collector is killed at any instant, each chunk is readable in at least one of the two places. The next
+collector completes interrupted steps. A recorder that may not grow can drop a finished chunk, except a locked one. Chunks
+of a thread are compressed in the order of their numbers, so that the oldest are dropped first.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clew.records.collector.chunk_lock import lock_chunk, unlock_chunk
-from clew.records.compress.compressed_files import PART_BYTES, Key, PackedFiles, key_of
+from clew.records.compress.compressed_files import FILE_BYTES, CompressedFiles, Key, key_of
 from clew.records.format import header
 from clew.records.format.header import CHUNK_HEADER_SIZE, CHUNK_SIZE, HEADER_SIZE, RING_CHUNKS, ChunkState, State
 from clew.records.run.liveness import is_running
@@ -30,15 +29,15 @@ SPARE_CHUNKS = RING_CHUNKS
 _ZEROS = bytes(CHUNK_SIZE - CHUNK_HEADER_SIZE)
 _MAGIC = header.CHUNK_MAGIC.to_bytes(4, "little")
 _KEEP_SIZE_PUNCH_HOLE = 3
-_KEPT_PARTS = 16
-"""Share of the quota that is dropped at a time when the oldest events are dropped."""
+_QUOTA_PARTS = 16
+"""The number of files that the quota is divided into, so that a sixteenth of it is dropped at a time."""
 
 
 class Unusable(Exception):
-    """The file cannot be collected here (yet)."""
+    """The file cannot be collected on this machine, or not yet."""
 
 
-class Recycled:
+class TraceFile:
     """A trace file of this machine whose process may still write. Its methods raise `OSError` for disk errors."""
 
     def __init__(self, path: Path, boot_id: str, quota: int, *, keep_newest: bool) -> None:
@@ -48,8 +47,8 @@ class Recycled:
         self.pid, self.started = values["pid"], values["start_wall_ns"]
         self._quota = quota
         self._keep_newest = keep_newest
-        part = max(min(PART_BYTES, quota // _KEPT_PARTS), 4 * CHUNK_SIZE) if keep_newest else PART_BYTES
-        self._packed = PackedFiles(path, part, droppable=keep_newest)
+        part = max(min(FILE_BYTES, quota // _QUOTA_PARTS), 4 * CHUNK_SIZE) if keep_newest else FILE_BYTES
+        self._compressed = CompressedFiles(path, part, droppable=keep_newest)
         self._spare = max(min(SPARE_CHUNKS, quota // CHUNK_SIZE // 4), 1)
         self._ahead = max(quota // 8, 2 * CHUNK_SIZE)
         """Bytes that the process may claim before the next poll."""
@@ -60,7 +59,7 @@ class Recycled:
         self._file = -1
         self._open()
         try:
-            self._interrupted()
+            self._complete_interrupted_steps()
         except OSError:
             self.close()
             raise
@@ -88,11 +87,11 @@ class Recycled:
 
     @property
     def closed(self) -> bool:
-        """Tell whether the process ended its recording; then no process writes to the file."""
+        """Return whether the process ended its recording; then no process writes to the file."""
         return self._bytes[header.STATE_OFFSET] == State.CLOSED
 
-    def gone(self, *, replaced: bool) -> bool:
-        """Tell whether the process has ended in any way, or was `replaced` by another program with its PID.
+    def has_ended(self, *, replaced: bool) -> bool:
+        """Return whether the process has ended in any way, or was `replaced` by another program with its PID.
 
         The kernel must confirm that no process has the file open or mapped for writing, because the PID of a process in
         another container is meaningless here.
@@ -122,30 +121,28 @@ class Recycled:
         for ticks, slot, key in found:
             with self._locked(slot, ticks, key) as ours:
                 if ours:
-                    self._pack(slot, key)
-                    self._give_back(slot)
+                    self._compress(slot, key)
+                    self._free(slot)
         self._seen = finished
         return len(found)
 
-    def finish(self, packed: Callable[[], None] = lambda: None) -> int:
-        """Compress all remaining chunks of an ended process, and truncate the file to its header. Return the number of
-        chunks.
+    def finish(self, progress: Callable[[], None] = lambda: None) -> int:
+        """Compress all remaining chunks of an ended process, and truncate the file to its header.
 
-        `packed` is called after each chunk.
+        Call `progress` after each chunk. Return the number of chunks.
         """
         found = self._find({ChunkState.IN_USE, ChunkState.FINISHED})
         for _, slot, key in found:
-            self._pack(slot, key)
-            if self._crowded(2 * CHUNK_SIZE):  # or there would be no space for the newest chunk
+            self._compress(slot, key)
+            if self._exceeds_quota(2 * CHUNK_SIZE):  # make space for the newest chunk
                 self._retire(slot)
-            packed()
-        self._cut()
+            progress()
+        self._truncate()
         return len(found)
 
     @contextlib.contextmanager
     def _locked(self, slot: int, ticks: int, key: Key) -> Iterator[bool]:
-        """Lock a chunk; yield whether it is still the finished chunk that was found. The recorder cannot drop a locked
-        chunk."""
+        """Lock a chunk, so that the recorder cannot drop it; yield whether it is still the finished chunk that was found."""
         locked = True
         try:
             lock_chunk(self._file, slot)
@@ -178,39 +175,44 @@ class Recycled:
                 found.append((int.from_bytes(head[24:32], "little"), slot, key_of(head)))
         return sorted(found)
 
-    def _pack(self, slot: int, key: Key) -> None:
+    def _compress(self, slot: int, key: Key) -> None:
         chunk = os.pread(self._file, CHUNK_SIZE, _offset(slot))
-        if chunk[CHUNK_HEADER_SIZE : CHUNK_HEADER_SIZE + 8].strip(b"\0") and key not in self._packed.known:
-            self._packed.append(chunk, self._make_room())
-        self._words[header.PACKED_BYTES_OFFSET // 8] = self._packed.size
+        if chunk[CHUNK_HEADER_SIZE : CHUNK_HEADER_SIZE + 8].strip(b"\0") and key not in self._compressed.known:
+            self._compressed.append(chunk, self._free_space())
+        self._words[header.PACKED_BYTES_OFFSET // 8] = self._compressed.size
         self._set_state(slot, ChunkState.PACKED)
 
-    def _make_room(self) -> int | None:
-        """Drop the oldest compressed files as the quota requires. Return how many bytes one more chunk may take, None
-        for any."""
+    def _free_space(self) -> int | None:
+        """Drop the oldest compressed files as the quota requires.
+
+        Return the maximum number of bytes of the next chunk; None without a limit.
+        """
         if not self._keep_newest:
             return None
-        while self._crowded(CHUNK_SIZE if self.closed else self._ahead):
-            if not self._packed.drop_oldest():
+        while self._exceeds_quota(CHUNK_SIZE if self.closed else self._ahead):
+            if not self._compressed.drop_oldest():
                 break
         return self._quota - self._used()
 
-    def _crowded(self, ahead: int) -> bool:
-        """Tell whether `ahead` more bytes would exceed the quota, for a recording that keeps the newest events."""
+    def _exceeds_quota(self, ahead: int) -> bool:
+        """Return whether `ahead` more bytes would exceed the quota, for a recording that keeps the newest events."""
         return self._keep_newest and self._used() + ahead > self._quota
 
     def _used(self) -> int:
         raw = self._words[header.CHUNKS_OFFSET // 8] - self._words[header.RETIRED_OFFSET // 8]
-        return HEADER_SIZE + raw * CHUNK_SIZE + self._packed.size
+        return HEADER_SIZE + raw * CHUNK_SIZE + self._compressed.size
 
     def _set_state(self, slot: int, state: ChunkState) -> None:
         # Only its lowest byte is ever not 0, so the kernel's copy is atomic.
         os.pwrite(self._file, bytes((state, 0, 0, 0)), _offset(slot) + header.CHUNK_STATE_OFFSET)
 
-    def _give_back(self, slot: int) -> None:
-        """Return a chunk to the process, or to the disk when the process has enough. System calls order our stores."""
+    def _free(self, slot: int) -> None:
+        """Return a chunk to the process, or its space to the disk if the process has enough free chunks.
+
+        The system calls order the stores to the mapping.
+        """
         head, tail = self._ring()
-        if head - tail & 0xFFFF_FFFF >= self._spare or self._crowded(CHUNK_SIZE):
+        if head - tail & 0xFFFF_FFFF >= self._spare or self._exceeds_quota(CHUNK_SIZE):
             self._retire(slot)
             return
         os.pwrite(self._file, _ZEROS, _offset(slot) + CHUNK_HEADER_SIZE)
@@ -227,7 +229,7 @@ class Recycled:
     def _ring(self) -> tuple[int, int]:
         return self._halves[header.RING_HEAD_OFFSET // 4], self._halves[header.RING_TAIL_OFFSET // 4]
 
-    def _interrupted(self) -> None:
+    def _complete_interrupted_steps(self) -> None:
         """Complete the interrupted steps of an earlier collector."""
         head, tail = self._ring()
         given = self._halves[header.RING_OFFSET // 4 + head % RING_CHUNKS]
@@ -238,15 +240,15 @@ class Recycled:
             if slot == given and slot not in waiting and self._ring()[0] == head:
                 self._halves[header.RING_HEAD_OFFSET // 4] = head + 1 & 0xFFFF_FFFF
         for _, slot, _ in self._find({ChunkState.PACKED}):
-            self._give_back(slot)
+            self._free(slot)
         for _, slot, _ in self._find({ChunkState.RETIRED}):
             self._retire(slot)
 
-    def _cut(self) -> None:
+    def _truncate(self) -> None:
         """Replace the file by one with only the header page; readers of the old file are unaffected."""
         page = bytearray(os.pread(self._file, HEADER_SIZE, 0))
         struct.pack_into("<H", page, header.FLAGS_OFFSET, header.FLAG_PACKED)
-        struct.pack_into("<Q", page, header.CHUNKS_OFFSET, self._packed.chunks)
+        struct.pack_into("<Q", page, header.CHUNKS_OFFSET, self._compressed.chunks)
         page[header.RING_OFFSET :] = bytes(HEADER_SIZE - header.RING_OFFSET)
         part = self.path.with_name(self.path.name + ".part")
         file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0), 0o600)
@@ -290,8 +292,10 @@ def _state(head: bytes) -> int:
 
 
 def _checked(page: bytes, boot_id: str) -> dict[str, int]:
-    """Return the header's fields. Raises `Unusable` for a file that is not initialized, already compressed, or written
-    elsewhere."""
+    """Return the header's fields.
+
+    Raises `Unusable` for a file that is not initialized, already compressed, or written elsewhere.
+    """
     if len(page) < HEADER_SIZE:
         raise Unusable
     values = dict(zip(header.HEADER_FIELDS, header.HEADER.unpack_from(page), strict=True))

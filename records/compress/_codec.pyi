@@ -1,12 +1,12 @@
-"""The codec in C: the streams of a chunk's data, and where a chunk's whole records end."""
+"""The codec in C: split a chunk's data into streams and join them, and find the end of its complete records."""
 
 from collections.abc import Sequence
 
 def split(data: bytes | memoryview, /) -> list[bytes]:
-    """Split a chunk's data into `column_streams.STREAMS` streams. Raises ValueError for more than a chunk."""
+    """Split a chunk's data into `stream_layout.STREAMS` streams. Raise `ValueError` if it is longer than a chunk."""
 
 def join(streams: Sequence[bytes], /) -> bytes:
-    """Inverse of `split`. Raises ValueError for streams that it never gives, or returns some data."""
+    """Invert `split`. For streams that `split` never returns, raise `ValueError` or return arbitrary data."""
 
 def find_end(data: bytes | memoryview, kinds: bytes, /) -> tuple[int, str]:
-    """See `clew.records.format.record_scan`."""
+    """Find the end of the complete records; see `clew.records.format.record_scan`."""

@@ -1,7 +1,7 @@
-"""A chunk's data as a row of streams, each compressed in the way that suits it.
+"""Compress a chunk's data as a sequence of streams, each with a suitable method.
 
-The codec in C (`csrc/codec.c`) splits a chunk's data into streams and joins them again; this file compresses the streams.
-Invariant: `unpack(pack(data))` is `data`, but for zeros at its end. `docs/trace-format.md` draws the streams.
+The codec in C (`csrc/codec.c`) splits a chunk's data into streams and joins them; this module compresses the streams.
+Invariant: `decompress(compress(data))` is `data` without its trailing zeros. `docs/trace-format.md` describes the streams.
 """
 
 from __future__ import annotations
@@ -13,68 +13,70 @@ from clew.records.compress import _codec
 from clew.records.compress.stream_layout import COUNTS, MAX_CHUNK, STREAMS, Stream
 
 _STORED, _REPEATED, _DEFLATED = 0, 1, 2
-_LITTLE = 48
-"""Bytes from which on compression is tried."""
+_MIN_DEFLATED = 48
+"""The minimum number of bytes of a stream to compress."""
 _LEVEL = 3
-"""Of zlib, for streams in which sequences come again."""
+"""The zlib level for streams with repeated sequences."""
 _TEXT_LEVEL, _TEXT_MEMORY = 9, 9
-"""A fifth less than with 3. Texts are few but in definitions, of which every process has some chunks only."""
+"""The zlib level and memory for texts, which become a fifth smaller than with level 3. Most texts are in definitions, and
+every process has only a few chunks of these."""
 
 
-def pack(data: bytes | memoryview) -> bytes:
+def compress(data: bytes | memoryview) -> bytes:
     body = []
-    for number, part in enumerate(_codec.split(data)):
+    for number, stream in enumerate(_codec.split(data)):
         if number == Stream.NUMBERS:
-            body.append(part)
-        elif len(part) >= _LITTLE and part.count(part[0]) == len(part):
-            body += bytes((_REPEATED,)), _varint(len(part)), part[:1]
+            body.append(stream)
+        elif len(stream) >= _MIN_DEFLATED and stream.count(stream[0]) == len(stream):
+            body += bytes((_REPEATED,)), _varint(len(stream)), stream[:1]
         else:
-            packed = _compressed(part, number) if len(part) >= _LITTLE and number != Stream.STEPS else part
-            if len(packed) < len(part):
-                body += bytes((_DEFLATED,)), _varint(len(part)), _varint(len(packed)), packed
+            try_deflate = len(stream) >= _MIN_DEFLATED and number != Stream.STEPS
+            deflated = _deflated(stream, number) if try_deflate else stream
+            if len(deflated) < len(stream):
+                body += bytes((_DEFLATED,)), _varint(len(stream)), _varint(len(deflated)), deflated
             else:
-                body += bytes((_STORED,)), _varint(len(part)), part
+                body += bytes((_STORED,)), _varint(len(stream)), stream
     return b"".join(body)
 
 
-def unpack(body: memoryview) -> bytes:
-    """Inverse of `pack`. Raises `ValueError` for what that never made."""
-    return _codec.join(parts_of(body))
+def decompress(body: memoryview) -> bytes:
+    """Invert `compress`. Raise `ValueError` for data that it never returns."""
+    return _codec.join(_streams_of(body))
 
 
-def parts_of(body: memoryview) -> list[bytes]:
-    """The streams, as they were before they were compressed. Raises `ValueError` where there are none."""
+def _streams_of(body: memoryview) -> list[bytes]:
+    """Return the decompressed streams. Raise `ValueError` if they are damaged."""
     size = COUNTS.size
-    parts = [bytes(body[:size])]
+    streams = [bytes(body[:size])]
     at = size
     try:
         for _ in range(STREAMS - 1):
-            mode = body[at]
-            length, at = _number(body, at + 1)
+            form = body[at]
+            length, at = _read_varint(body, at + 1)
             if length > MAX_CHUNK:
                 raise ValueError("a stream is too long")
-            if mode == _STORED:
-                part = bytes(body[at : at + length])
+            if form == _STORED:
+                stream = bytes(body[at : at + length])
                 at += length
-            elif mode == _REPEATED:
-                part = bytes((body[at],)) * length
+            elif form == _REPEATED:
+                stream = bytes((body[at],)) * length
                 at += 1
-            elif mode == _DEFLATED:
-                packed, at = _number(body, at)
-                part = zlib.decompressobj(-zlib.MAX_WBITS).decompress(body[at : at + packed], length + 1)
-                at += packed
+            elif form == _DEFLATED:
+                deflated, at = _read_varint(body, at)
+                stream = zlib.decompressobj(-zlib.MAX_WBITS).decompress(body[at : at + deflated], length + 1)
+                at += deflated
             else:
-                raise ValueError("a stream of unknown form")
-            if len(part) != length:
-                raise ValueError("a stream of another length")
-            parts.append(part)
+                raise ValueError("a stream has an unknown form")
+            if len(stream) != length:
+                raise ValueError("a stream has the wrong length")
+            streams.append(stream)
     except (zlib.error, IndexError) as error:
         raise ValueError(str(error)) from None
-    return parts
+    return streams
 
 
 def extent(body: memoryview) -> tuple[int, int]:
-    """How many records, and the ticks of the last one."""
+    """Return the number of records and the ticks of the last one, from compressed data; zeros if it is too short."""
     try:
         numbers = COUNTS.unpack_from(body)
     except struct.error:
@@ -82,20 +84,20 @@ def extent(body: memoryview) -> tuple[int, int]:
     return numbers[0], numbers[-1]
 
 
-def _compressed(data: bytes, number: int) -> bytes:
+def _deflated(data: bytes, number: int) -> bytes:
     level, memory, strategy = _LEVEL, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY
     if _is_noise(data, number):
         strategy = zlib.Z_HUFFMAN_ONLY
     elif number == Stream.TEXTS:
         level, memory = _TEXT_LEVEL, _TEXT_MEMORY
-    packer = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS, memory, strategy)
-    return packer.compress(data) + packer.flush()
+    compressor = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS, memory, strategy)
+    return compressor.compress(data) + compressor.flush()
 
 
 def _is_noise(data: bytes, number: int) -> bool:
-    """Do no sequences come again, are only some bytes more frequent than others? Huffman's codes alone are five times as fast.
+    """Return whether the stream lacks repeated sequences, so that Huffman codes alone suffice, which are five times as fast.
 
-    Rests are, unless nearly all are the same; a few of them tell which one that would be.
+    Stream RESTS is noise unless one value is at least half of it; a sample of its bytes contains that value.
     """
     if number != Stream.RESTS:
         return number == Stream.NEAR
@@ -103,17 +105,17 @@ def _is_noise(data: bytes, number: int) -> bool:
 
 
 def _varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; the highest bit says that more follow."""
-    found = bytearray()
+    """Encode a number with seven bits per byte, the lowest first; the highest bit is set in all bytes but the last."""
+    encoded = bytearray()
     while number > 127:
-        found.append(number & 127 | 128)
+        encoded.append(number & 127 | 128)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    encoded.append(number)
+    return bytes(encoded)
 
 
-def _number(body: memoryview, at: int) -> tuple[int, int]:
-    """A `_varint` of at most five bytes, and where it ends."""
+def _read_varint(body: memoryview, at: int) -> tuple[int, int]:
+    """Return a `_varint` of at most five bytes, and the offset of its end."""
     number = 0
     for shift in range(0, 35, 7):
         byte = body[at]
@@ -121,4 +123,4 @@ def _number(body: memoryview, at: int) -> tuple[int, int]:
         number |= (byte & 127) << shift
         if byte < 128:
             return number, at
-    raise ValueError("a number without an end")
+    raise ValueError("a number is longer than five bytes")

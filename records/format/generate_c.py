@@ -1,7 +1,7 @@
-"""Writes the C header of the trace format: `python -m clew.records.format.generate_c`; `--check` exits 1 when it is stale.
+"""Write the C header of the trace format: `python -m clew.records.format.generate_c`; `--check` exits 1 if it is stale.
 
-Every extension includes the header. Invariant: it is a function of `event`, `header` and `stream_layout` alone, and the
-compiler checks that each struct has the layout of the `struct.Struct` that it is made of.
+All extensions that handle records include the header. Invariant: it depends only on `event`, `header` and `stream_layout`,
+and the compiler checks that each struct has the layout of its `struct.Struct`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PACK_WORD = """static inline uint64_t pack_word(uint64_t kind, uint64_t site, u
 
 
 def generate() -> str:
-    """The whole text of `trace_format.h`."""
+    """Return the text of `trace_format.h`."""
     offsets = {
         name.removesuffix("_OFFSET").lower(): value for name, value in vars(header).items() if name.endswith("_OFFSET")
     }
@@ -103,7 +103,7 @@ def _enum(
 
 
 def _fields(layout: struct.Struct, names: Sequence[str]) -> list[tuple[str, str, str]]:
-    """(name, type, dimension) of each field."""
+    """Return the name, type and dimension of each field."""
     codes = layout.format.lstrip("<").replace("8s", "s")
     types = [("char", "[8]") if code == "s" else (_TYPES[code], "") for code in codes]
     return [(name, type_, dimension) for name, (type_, dimension) in zip(names, types, strict=True)]

@@ -33,12 +33,12 @@ def module_pattern(glob: str) -> re.Pattern[str]:
 
 
 def is_wide(glob: str) -> bool:
-    """Tell whether a glob can match more than one name."""
+    """Return whether a glob can match more than one name."""
     return "*" in glob or "?" in glob
 
 
 def may_wrap(rule: Rule) -> bool:
-    """Tell whether a rule can match functions written in C; filters require properties that these lack."""
+    """Return whether a rule can match functions written in C; filters require properties that these lack."""
     return not rule.target.root and not is_wide(rule.target.module) and not has_filters(rule)
 
 
@@ -49,7 +49,7 @@ def plain_qualname(qualname: str) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def is_project_file(file: str, root: str) -> bool:
-    """Tell whether `file` is below `root` and not part of an installed package, a virtual environment or the standard
+    """Return whether `file` is below `root` and not part of an installed package, a virtual environment or the standard
     library."""
     path, base = _real_file(file), _real(root)
     if not path.startswith(base.rstrip(os.sep) + os.sep):
@@ -70,8 +70,10 @@ def is_project_file(file: str, root: str) -> bool:
 
 
 def _real_file(file: str) -> str:
-    """Resolve a file. The files of a folder share their path except the name, so resolving each would cost as much
-    again."""
+    """Resolve a file.
+
+    The files of a folder share their path except the name, so resolving each would cost as much again.
+    """
     if os.path.islink(file):
         return os.path.realpath(file)
     folder, name = os.path.split(file)
@@ -110,5 +112,5 @@ def rule_matches(rule: Rule, module: str, qualname: str, file: str) -> bool:
 
 
 def has_filters(rule: Rule) -> bool:
-    """Tell whether a rule has filters, so that names alone do not decide."""
+    """Return whether a rule has filters, so that names alone do not decide."""
     return any(target.is_async or target.decorators or target.classes for target in (rule.target, *rule.excepts))

@@ -1,5 +1,6 @@
-"""Define the probe plan, which functions to record and how, as plain data. The language lowers a spec to it; the
-recorder never sees the spec.
+"""Define the probe plan, which functions to record and how, as plain data.
+
+The language lowers a spec to it; the recorder never sees the spec.
 
 A plan is one JSON document. Expressions are nested lists, a small safe subset. The writer of the plan checks them, and
 the reader compiles them once.
@@ -162,7 +163,7 @@ class Plan(NamedTuple):
 
 
 def samples_nothing(plan: Plan) -> bool:
-    """Tell whether sampling is requested but no rule marks the start of a flow."""
+    """Return whether sampling is requested but no rule marks the start of a flow."""
     if plan.sample is None or plan.sample >= 1:
         return False
     return not any(action.kind == "request" for rule in plan.rules for action in rule.actions)

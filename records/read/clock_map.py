@@ -80,7 +80,7 @@ def _rate(ordered: list[Pair]) -> float | None:
     step = max(1, len(ordered) // _SAMPLES)
     slopes = []
     sample = ordered[::step] + ordered[-1:]
-    # Not between any two pairs: the machine may have been suspended between some.
+    # Compare only near pairs, because the machine may have been suspended between distant ones.
     near = (
         pairs for place, pair in enumerate(sample) for pairs in zip(itertools.repeat(pair), sample[place + 1 :][:_NEAR])
     )
@@ -98,8 +98,11 @@ def _rate(ordered: list[Pair]) -> float | None:
 
 
 def _groups(ordered: list[Pair], rate: float) -> list[list[Pair]]:
-    """Group collinear pairs, without damaged ones. There are several groups if the machine was suspended: its counter
-    advanced while its clock stood still. A single pair does not show a suspension."""
+    """Group collinear pairs, without damaged ones.
+
+    There are several groups if the machine was suspended: its counter advanced while its clock stood still. A single
+    pair does not show a suspension.
+    """
     groups: list[list[Pair]] = []
     for pair in ordered:
         nearest = _nearest(groups[-_SEARCHED:], pair, rate)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from clew.records.compress import block
 from clew.records.fast_namedtuple import NamedTuple
 from clew.records.format import header
-from clew.records.read.trace_chunks import Chunk, Gone, InMemory, OnDisk, Say, Source
+from clew.records.read.trace_chunks import Chunk, Gone, InMemory, OnDisk, Report, Source
 from clew.records.run import directory
 
 
-class PackedFile(NamedTuple):
+class CompressedFile(NamedTuple):
     name: str
     whole: Callable[[], bytes]
     source: Callable[[], Source]
@@ -29,13 +29,13 @@ class Dropped(NamedTuple):
     """Ticks of the last dropped event."""
 
 
-def packed_in_memory(name: str, data: bytes) -> PackedFile:
-    return PackedFile(name, lambda: data, lambda: InMemory(data))
+def compressed_in_memory(name: str, data: bytes) -> CompressedFile:
+    return CompressedFile(name, lambda: data, lambda: InMemory(data))
 
 
-def packed_beside(trace: str) -> Iterator[PackedFile]:
+def compressed_files_of(trace: str) -> Iterator[CompressedFile]:
     """Yield the compressed files of a trace file; the first one again if others were removed meanwhile."""
-    paths = [os.fspath(path) for path in directory.packed_files(trace)]
+    paths = [os.fspath(path) for path in directory.compressed_files(trace)]
     for path in paths:
         yield _on_disk(path)
     if not all(
@@ -44,40 +44,40 @@ def packed_beside(trace: str) -> Iterator[PackedFile]:
         yield _on_disk(paths[0])
 
 
-def _on_disk(path: str) -> PackedFile:
+def _on_disk(path: str) -> CompressedFile:
     def whole() -> bytes:
         with open(path, "rb") as file:
             return file.read()
 
-    return PackedFile(path, whole, lambda: OnDisk(path))
+    return CompressedFile(path, whole, lambda: OnDisk(path))
 
 
-def find_packed(file: PackedFile, say: Say) -> Iterator[Chunk | Dropped]:
+def find_compressed(file: CompressedFile, report: Report) -> Iterator[Chunk | Dropped]:
     try:
         data = file.whole()
     except FileNotFoundError:
         return
     except OSError as error:
-        say("a compressed file cannot be read", f"{file.name}: {error.strerror}", "its contents")
+        report("a compressed file cannot be read", f"{file.name}: {error.strerror}", "its contents")
         return
-    for offset, frame in block.frames(data):
-        if frame is None:
+    for offset, found in block.blocks(data):
+        if found is None:
             place, version = f"{file.name}@{offset}", block.other_version(memoryview(data), offset)
             if version:
                 newer = version > block.VERSION
                 reads = f"up to {block.VERSION}; upgrade clew" if newer else f"format {block.VERSION}; record again"
                 what = f"compressed in format {version}, but this clew reads {reads}"
-                say(what, place, "the following data, up to the next readable block")
+                report(what, place, "the following data, up to the next readable block")
             else:
-                say("a compressed chunk is damaged", place, "the chunk")
-        elif frame.kind == block.CHUNK and len(frame.header) == header.CHUNK_HEADER_SIZE:
-            load = _loader(file, offset, frame.size)
-            yield Chunk(f"{file.name}@{offset}", frame.header, load, raw=False, frame=frame.crc)
-        elif frame.kind == block.DROPPED and len(frame.body) == block.DROPPED_BODY.size:
-            yield Dropped(*block.DROPPED_BODY.unpack(frame.body))
+                report("a compressed chunk is damaged", place, "the chunk")
+        elif found.kind == block.CHUNK and len(found.header) == header.CHUNK_HEADER_SIZE:
+            load = _loader(file, offset, found.size)
+            yield Chunk(f"{file.name}@{offset}", found.header, load, raw=False, block_crc=found.crc)
+        elif found.kind == block.DROPPED and len(found.body) == block.DROPPED_BODY.size:
+            yield Dropped(*block.DROPPED_BODY.unpack(found.body))
 
 
-def _loader(file: PackedFile, offset: int, size: int) -> Callable[[], bytes]:
+def _loader(file: CompressedFile, offset: int, size: int) -> Callable[[], bytes]:
     def load() -> bytes:
         try:
             source = file.source()
@@ -91,9 +91,9 @@ def _loader(file: PackedFile, offset: int, size: int) -> Callable[[], bytes]:
             if isinstance(source, OnDisk):
                 with contextlib.suppress(OSError):
                     source.close()
-        frame = block.frame_at(memoryview(data), 0)
-        if frame is None:
+        found = block.block_at(memoryview(data), 0)
+        if found is None:
             raise Gone
-        return frame.unpack()
+        return found.decompress()
 
     return load

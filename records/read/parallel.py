@@ -26,7 +26,7 @@ class _Ended(BaseException):
 
 
 class Ending:
-    """Tells tasks that the others have ended early."""
+    """A flag that makes running tasks stop early because another task failed or the user pressed Ctrl-C."""
 
     def __init__(self) -> None:
         self.is_near = False
@@ -38,13 +38,16 @@ class Ending:
 
 
 def together(works: Iterable[Callable[[], T]], ending: Ending | None = None) -> list[T]:
-    """Return the results of all tasks. When one raises, no further task starts, and running ones are awaited or stop
-    through `ending`. A Ctrl-C has the same effect."""
+    """Return the results of all tasks, in order.
+
+    If a task raises, no further task starts, and running tasks are awaited or stop through `ending`. A Ctrl-C has the
+    same effect.
+    """
     each = list(works)
     count = min(cores(), len(each))
     if count < 2:
         return [work() for work in each]
-    import threading  # not loaded for short programs, whose users wait
+    import threading  # loading it would delay the commands for short programs
 
     todo, given, raised = deque(enumerate(each)), dict[int, T](), dict[int, BaseException]()
     ending = ending or Ending()

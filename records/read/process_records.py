@@ -35,7 +35,7 @@ class Header(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One record. `extension` is None for a plain one."""
+    """One record; `extension` is None for a plain record."""
 
     thread: int
     ticks: int
@@ -69,7 +69,7 @@ class Part(NamedTuple):
     load: Callable[[], memoryview]
     name: bytes = b""
     """Parts with the same name are the same chunk, which may have grown."""
-    frame: int = 0
+    block_crc: int = 0
     """Checksum of the chunk's compressed block; 0 for a chunk that may grow."""
 
 
@@ -102,7 +102,7 @@ class Missing(NamedTuple):
     """Lost records of a thread."""
 
     offset: int
-    """Bytes of the thread's records before them."""
+    """Bytes of the thread's records before the lost ones."""
     why: str
 
 
@@ -159,11 +159,11 @@ class Definitions(NamedTuple):
 class ProcessRecords:
     """The contents of one trace file."""
 
-    # Not a dataclass: importing dataclasses takes half the time that a short program's user waits.
+    # Not a dataclass: importing `dataclasses` would double the delay at the end of a short program.
     def __init__(self, path: str, header: Header | None = None, problems: Iterable[Problem] = ()) -> None:
         self.path = path
         self.readable = False
-        """False when this version cannot read the file as a trace file."""
+        """False if this version cannot read the file as a trace file."""
         self.header = Header() if header is None else header
         self.info: dict[str, Any] = {}
         self.threads: dict[int, ThreadRecords] = {}

@@ -24,7 +24,13 @@ from clew.records.format.event import Kind
 from clew.records.format.header import ChunkKind, Clock, State
 from clew.records.format.record_scan import find_end, records
 from clew.records.read import clock_map
-from clew.records.read.compressed_chunks import Dropped, PackedFile, find_packed, packed_beside, packed_in_memory
+from clew.records.read.compressed_chunks import (
+    CompressedFile,
+    Dropped,
+    compressed_files_of,
+    compressed_in_memory,
+    find_compressed,
+)
 from clew.records.read.parallel import together
 from clew.records.read.process_records import Definitions, Header, Missing, Note, Part, ProcessRecords, ThreadRecords
 from clew.records.read.scan_cache import Known
@@ -33,7 +39,7 @@ from clew.records.run import directory
 
 MAX_PROBLEMS = 50
 """Maximum problems per file; a completely corrupt file does not need to report thousands."""
-_KEPT_BYTES = 32 << 20
+_CACHE_BYTES = 32 << 20
 """Maximum bytes of decompressed records of one process cached by the first scan; most runs have fewer. Uncompressed
 records are faster to read again than to cache."""
 
@@ -115,16 +121,16 @@ def read_process(path: Path | str, known: Known | None = None, *, events: bool =
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be opened ({getattr(error, 'strerror', None) or error})")
     try:
-        return _Reader(name, file, lambda: packed_beside(name), known).read(events=events)
+        return _Reader(name, file, lambda: compressed_files_of(name), known).read(events=events)
     except (OSError, ValueError) as error:
         return _unreadable(name, f"cannot be read ({getattr(error, 'strerror', None) or error})")
     finally:
         file.close()
 
 
-def parse_process(data: bytes, where: str, packed: Iterable[tuple[str, bytes]] = ()) -> ProcessRecords:
+def parse_process(data: bytes, where: str, compressed: Iterable[tuple[str, bytes]] = ()) -> ProcessRecords:
     """Parse bytes in memory like `read_process`: those of the trace file, and names and bytes of compressed files."""
-    files = [packed_in_memory(name, content) for name, content in packed]
+    files = [compressed_in_memory(name, content) for name, content in compressed]
     return _Reader(where, InMemory(data), lambda: files).read()
 
 
@@ -136,7 +142,7 @@ class _Reader:
     """One pass over one process's files."""
 
     def __init__(
-        self, path: str, file: Source, packed: Callable[[], Iterable[PackedFile]], known: Known | None = None
+        self, path: str, file: Source, compressed: Callable[[], Iterable[CompressedFile]], known: Known | None = None
     ) -> None:
         self._path = path
         self._known = known or Known()
@@ -146,21 +152,21 @@ class _Reader:
         self._named: dict[int, None] = {}
         """Threads that these chunks define."""
         self._file = file
-        self._packed = packed
+        self._compressed = compressed
         self._found = ProcessRecords(path)
         self._more_problems = 0
         self._notes: dict[Note, None] = {}
         self._chunks: dict[_Key, Chunk] = {}
         self._moved: dict[_Key | None, Chunk] = {}
         """Compressed locations of chunks that were elsewhere when they were found."""
-        self._said: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._dropped = Dropped()
         """Events dropped by the collector, compressed or not."""
         self._overwritten = Dropped()
         """Events dropped by the recorder itself, in the trace file."""
         self._gaps: set[_Key] = set()
         """Chunks before which some were dropped."""
-        self._kept = 0
+        self._cached_bytes = 0
         self._next: dict[int, int] = {}
         """For each thread, the number of the next chunk to read."""
 
@@ -197,9 +203,9 @@ class _Reader:
     def _problem(self, what: str, where: str | int | None = None, lost: str = "") -> None:
         """Report a problem; `where` is a place, or an offset in the trace file."""
         where = self._path if where is None else f"{self._path}@{where}" if isinstance(where, int) else where
-        if (where, what) in self._said:  # in the first scan
+        if (where, what) in self._reported:  # in the first scan
             return
-        self._said.add((where, what))
+        self._reported.add((where, what))
         if len(self._found.problems) >= MAX_PROBLEMS:
             self._more_problems += 1
             return
@@ -292,7 +298,7 @@ class _Reader:
             self._problem("cut short", size, f"{lost} chunks" if lost < 1 << 32 else "an unknown number of chunks")
         for chunk in find_raw(self._file, self._path, whole + (rest > header.CHUNK_HEADER_SIZE), self._problem):
             self._add(chunk)
-        for chunk in self._find_packed():
+        for chunk in self._find_compressed():
             self._add(chunk)
         self._read_overwritten()
         if over and claimed > len(self._chunks):
@@ -310,9 +316,9 @@ class _Reader:
             else:
                 self._overwritten = Dropped(records, ticks)
 
-    def _find_packed(self) -> Iterator[Chunk]:
-        for file in self._packed():
-            for found in find_packed(file, self._problem):
+    def _find_compressed(self) -> Iterator[Chunk]:
+        for file in self._compressed():
+            for found in find_compressed(file, self._problem):
                 if isinstance(found, Dropped):
                     self._dropped = max(self._dropped, found)
                 else:
@@ -338,8 +344,10 @@ class _Reader:
             self._found.pairs.append((ticks, monotonic_ns))
 
     def _load(self, key: _Key, chunk: Chunk) -> memoryview:
-        """Return a chunk's data from its current location; nothing if it was dropped. Raises `ValueError` when it
-        cannot be decompressed."""
+        """Return a chunk's data from its current location; nothing if it was dropped.
+
+        Raises `ValueError` when it cannot be decompressed.
+        """
         for _ in range(_MOVES):
             try:
                 return memoryview(chunk.load())[header.CHUNK_HEADER_SIZE :]
@@ -347,7 +355,7 @@ class _Reader:
                 moved = self._moved.get(key)
                 if moved is None or moved is chunk:
                     with contextlib.suppress(OSError):  # the folder was removed
-                        self._moved = {_key_of(found): found for found in self._find_packed()}
+                        self._moved = {_key_of(found): found for found in self._find_compressed()}
                     moved = self._moved.get(key)
                 if moved is None:
                     break
@@ -449,15 +457,15 @@ class _Reader:
     def _add_extent(self, thread: ThreadRecords, key: _Key, chunk: Chunk, end: int, data: memoryview | None) -> None:
         """Add an extent; its `data` of `end` bytes is cached for later if it had to be decompressed and the cache has
         space."""
-        kept = data if data is not None and not chunk.raw and self._kept + end <= _KEPT_BYTES else None
-        if kept is not None:
-            self._kept += end
+        cached = data if data is not None and not chunk.raw and self._cached_bytes + end <= _CACHE_BYTES else None
+        if cached is not None:
+            self._cached_bytes += end
         thread.extents.add(
             Part(
                 end,
-                lambda: kept if kept is not None else self._again(key, chunk, end),
+                lambda: cached if cached is not None else self._again(key, chunk, end),
                 chunk.identity + _CHUNK,
-                chunk.frame,
+                chunk.block_crc,
             )
         )
 
@@ -476,7 +484,7 @@ class _Reader:
         if known is None or self._definitions is None:
             return set()
         chunks = sorted((key, chunk) for key, chunk in self._chunks.items() if key[0] is ChunkKind.DEFINITIONS)
-        if tuple((chunk.identity, chunk.frame) for _, chunk in chunks[: len(known.chunks)]) != known.chunks:
+        if tuple((chunk.identity, chunk.block_crc) for _, chunk in chunks[: len(known.chunks)]) != known.chunks:
             return set()
         known.define(self._found, self._notes)
         self._definitions += known.chunks
@@ -490,10 +498,10 @@ class _Reader:
             self._definitions = None
 
     def _read_definitions(self, chunk: Chunk, data: memoryview) -> None:
-        if not chunk.frame:  # it may grow
+        if not chunk.block_crc:  # it may grow
             self._remember()
         elif self._definitions is not None:
-            self._definitions.append((chunk.identity, chunk.frame))
+            self._definitions.append((chunk.identity, chunk.block_crc))
         end, wrong = find_end(data, bytes(range(1, 256)))
         if wrong:
             self._definitions = None

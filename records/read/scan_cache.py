@@ -20,5 +20,5 @@ class Known(NamedTuple):
 
     def end_of(self, chunk: Chunk) -> int:
         """Return the end of the records in a chunk, or 0 if it is not cached."""
-        frame, end = self.ends.get(chunk.identity, (0, 0))
-        return end if frame and frame == chunk.frame else 0
+        block_crc, end = self.ends.get(chunk.identity, (0, 0))
+        return end if block_crc and block_crc == chunk.block_crc else 0

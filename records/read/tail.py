@@ -41,8 +41,8 @@ _EVENT_KINDS = bytes(kind for kind in Kind if kind < Kind.SITE)
 _ALL_KINDS = bytes(range(1, 256))
 _READABLE = frozenset({ChunkState.IN_USE, ChunkState.FINISHED})
 _MOST_PAIRS = 128
-_FRAMES = 64
-"""Maximum compressed chunks that stay indexed after they were read."""
+_INDEXED_BLOCKS = 64
+"""Number of compressed chunks that are indexed before the index drops entries that all threads have read."""
 _COUNTERS = (
     slice(header.FLAGS_OFFSET, header.FLAGS_OFFSET + 2),
     slice(header.CHUNKS_OFFSET, header.OVERWRITTEN_OFFSET + 16),
@@ -60,7 +60,7 @@ class Place(NamedTuple):
     offset: int = 0
 
 
-class Stretch(NamedTuple):
+class Segment(NamedTuple):
     """Consecutive complete records of a thread in one chunk; for definitions the serial is 0."""
 
     head: bytes
@@ -82,9 +82,9 @@ class ProcessTail:
         """Place by the thread's serial."""
         self.found = ProcessRecords(str(path))
         """Header, description and definitions, without records."""
-        self.behind = False
+        self.has_more = False
         """True if more was available than one poll returns."""
-        self.defined: list[Stretch] = []
+        self.defined: list[Segment] = []
         """Definitions found by the last poll."""
         self.pairs: list[Pair] = []
         """Pairs of ticks and monotonic ns."""
@@ -98,10 +98,10 @@ class ProcessTail:
         self._slots: dict[_Key, int] = {}
         """Location of a chunk's header in the trace file."""
         self._seen = 0
-        """Number of slots scanned; slots that are never reused need no second scan,"""
+        """Number of slots scanned; slots that are never reused need no second scan."""
         self._unknown: set[int] = set()
-        """except those whose header was incomplete."""
-        self._packed = _Packed(path)
+        """Scanned slots with an incomplete header, which need another scan."""
+        self._compressed = _CompressedIndex(path)
         self._defined = Place()
         self._notes: dict[Note, None] = {}
 
@@ -111,27 +111,27 @@ class ProcessTail:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether nothing more will be written, as far as the file and this machine show."""
+        """Return whether nothing more will be written, as far as the file and this machine show."""
         head = self.found.header
         here = self.found.info.get("host") == directory.host_name()
         return head.state == State.CLOSED or (here and not is_running(head.pid, head.start_wall_ns))
 
     def prepare(self) -> None:
         """Read the header. Raises OSError."""
-        self._look_around(behind=False)
-        self.behind = True
+        self._scan(has_more=False)
+        self.has_more = True
 
-    def look(self, most: int = MOST_BYTES) -> list[Stretch]:
+    def poll(self, most: int = MOST_BYTES) -> list[Segment]:
         """Return new records; nothing for a file that was removed or is unreadable."""
-        behind, self.behind = self.behind, False
-        found: list[Stretch] = []
+        has_more, self.has_more = self.has_more, False
+        found: list[Segment] = []
         try:
-            if self._look_around(behind=behind):
+            if self._scan(has_more=has_more):
                 for serial in self._threads:
-                    for stretch in self._of_thread(serial, most):
-                        self.places[serial] = stretch.end
-                        most -= len(stretch.records)
-                        found.append(stretch)
+                    for segment in self._of_thread(serial, most):
+                        self.places[serial] = segment.end
+                        most -= len(segment.records)
+                        found.append(segment)
                 # Read definitions after the records, so that all referenced names are known.
                 self._read_definitions()
         except OSError:
@@ -148,7 +148,7 @@ class ProcessTail:
             os.close(self._file)
         self._file = -1
 
-    def _look_around(self, *, behind: bool) -> bool:
+    def _scan(self, *, has_more: bool) -> bool:
         """Read the header page, and the headers of chunks if any changed. Raises OSError."""
         status = os.stat(self.path)
         if self._file >= 0 and os.fstat(self._file).st_ino != status.st_ino:
@@ -160,12 +160,14 @@ class ProcessTail:
         if not self._read_header(page):
             return False
         counters = b"".join(page[part] for part in _COUNTERS)
-        self._changed = counters != self._counters or behind or bool(self._unknown)
+        self._changed = counters != self._counters or has_more or bool(self._unknown)
         if self._changed:
             self._find_chunks(page, status.st_size)
-            self._packed.look()
-            self._packed.forget(self.places)
-            events = {serial for kind, serial, _ in (*self._slots, *self._packed.frames) if kind == ChunkKind.EVENTS}
+            self._compressed.scan()
+            self._compressed.forget(self.places)
+            events = {
+                serial for kind, serial, _ in (*self._slots, *self._compressed.blocks) if kind == ChunkKind.EVENTS
+            }
             self._threads = sorted(events | self.places.keys())
             self._counters = counters
         return True
@@ -214,11 +216,11 @@ class ProcessTail:
         if len(self.pairs) > _MOST_PAIRS:
             del self.pairs[1:-1:2]
 
-    def _of_thread(self, serial: int, most: int) -> Iterator[Stretch]:
+    def _of_thread(self, serial: int, most: int) -> Iterator[Segment]:
         place, lost = self.places.get(serial, Place()), False
         while True:
             if most <= 0:
-                self.behind = True
+                self.has_more = True
                 return
             key = (int(ChunkKind.EVENTS), serial, place.number)
             chunk = self._chunk(key, place.offset)
@@ -237,7 +239,7 @@ class ProcessTail:
             if end or is_whole:
                 self.ended.discard(serial)
                 most -= end
-                yield Stretch(head, serial, bytes(data[:end]), begin, place, lost)
+                yield Segment(head, serial, bytes(data[:end]), begin, place, lost)
             lost = is_whole and bool(wrong)
             if not is_whole:
                 return
@@ -245,7 +247,7 @@ class ProcessTail:
     def _following(self, key: _Key) -> int | None:
         """Return the number of the next existing chunk of a thread."""
         kind, serial, number = key
-        numbers = (one[2] for one in (*self._slots, *self._packed.frames) if one[:2] == (kind, serial))
+        numbers = (one[2] for one in (*self._slots, *self._compressed.blocks) if one[:2] == (kind, serial))
         return min((one for one in numbers if one > number), default=None)
 
     def _chunk(self, key: _Key, offset: int) -> tuple[bytes, memoryview | bytes, bool] | None:
@@ -265,20 +267,20 @@ class ProcessTail:
                 if _key(again) == key and _state(again) in _READABLE:
                     self._add_pair(*CHUNK_HEADER.unpack_from(head)[-2:])
                     return head, memoryview(data)[: len(data) // RECORD_SIZE * RECORD_SIZE], is_whole
-            self._packed.look()  # it moved there
-        packed = self._packed.load(key)
-        if packed is None:
+            self._compressed.scan()  # it moved there
+        chunk = self._compressed.load(key)
+        if chunk is None:
             return None
-        return packed[:CHUNK_HEADER_SIZE], memoryview(packed)[CHUNK_HEADER_SIZE + offset :], True
+        return chunk[:CHUNK_HEADER_SIZE], memoryview(chunk)[CHUNK_HEADER_SIZE + offset :], True
 
-    def counters(self) -> list[Stretch]:
+    def counters(self) -> list[Segment]:
         """Return the current counters of calls that were not recorded."""
         found = []
         with contextlib.suppress(OSError):
-            for key in [key for key in (*self._slots, *self._packed.frames) if key[0] == ChunkKind.COUNTERS]:
+            for key in [key for key in (*self._slots, *self._compressed.blocks) if key[0] == ChunkKind.COUNTERS]:
                 chunk = self._chunk(key, 0) if self._file >= 0 else None
                 if chunk is not None:
-                    found.append(Stretch(chunk[0], 0, bytes(chunk[1]), Place(key[2]), Place(key[2])))
+                    found.append(Segment(chunk[0], 0, bytes(chunk[1]), Place(key[2]), Place(key[2])))
         return found
 
     def _read_definitions(self) -> None:
@@ -296,62 +298,62 @@ class ProcessTail:
             begin = self._defined
             self._defined = Place(begin.number + 1) if is_whole else Place(begin.number, begin.offset + end)
             if end or is_whole:
-                self.defined.append(Stretch(head, 0, bytes(data[:end]), begin, self._defined))
+                self.defined.append(Segment(head, 0, bytes(data[:end]), begin, self._defined))
             if not is_whole:
                 return
 
 
-class _Packed:
+class _CompressedIndex:
     """Index of the chunks in a process's compressed files; only new data is scanned."""
 
     def __init__(self, trace: Path) -> None:
         self._trace = trace
         self._ends: dict[Path, int] = {}
-        self.frames: dict[_Key, tuple[Path, int, int]] = {}
+        self.blocks: dict[_Key, tuple[Path, int, int]] = {}
         """File, offset and size."""
-        self._enough = _FRAMES
+        self._enough = _INDEXED_BLOCKS
 
-    def look(self) -> None:
-        for path in directory.packed_files(self._trace):
+    def scan(self) -> None:
+        for path in directory.compressed_files(self._trace):
             begin = self._ends.get(path, 0)
             with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size <= begin:
                     continue
                 file.seek(begin)
-                for offset, frame in block.frames(file.read()):
-                    if frame is None:
+                for offset, found in block.blocks(file.read()):
+                    if found is None:
                         continue
-                    key = _key(frame.header, packed=True) if frame.kind == block.CHUNK else None
+                    key = _key(found.header, compressed=True) if found.kind == block.CHUNK else None
                     if key is not None:
-                        self.frames[key] = (path, begin + offset, frame.size)
-                    self._ends[path] = begin + offset + frame.size
+                        self.blocks[key] = (path, begin + offset, found.size)
+                    self._ends[path] = begin + offset + found.size
 
     def forget(self, places: Mapping[int, Place]) -> None:
         """Drop the entries that all threads have read."""
-        if len(self.frames) < self._enough:
+        if len(self.blocks) < self._enough:
             return
-        for key in [key for key in self.frames if key[1] and key[2] < places.get(key[1], Place()).number]:
-            del self.frames[key]
-        self._enough = 2 * len(self.frames) + _FRAMES
+        for key in [key for key in self.blocks if key[1] and key[2] < places.get(key[1], Place()).number]:
+            del self.blocks[key]
+        self._enough = 2 * len(self.blocks) + _INDEXED_BLOCKS
 
     def load(self, key: _Key) -> bytes | None:
         """Return a chunk; None when it is missing or cannot be decompressed."""
-        path, offset, size = self.frames.get(key, (None, 0, 0))
+        path, offset, size = self.blocks.get(key, (None, 0, 0))
         if path is None:
             return None
         try:
             with path.open("rb") as file:
-                return block.unpack(os.pread(file.fileno(), size, offset))
+                return block.decompress(os.pread(file.fileno(), size, offset))
         except FileNotFoundError:
-            del self.frames[key]  # the oldest file was dropped because of the quota
+            del self.blocks[key]  # the oldest file was dropped because of the quota
         except ValueError:
             pass
         return None
 
 
-def _key(head: bytes, *, packed: bool = False) -> _Key | None:
+def _key(head: bytes, *, compressed: bool = False) -> _Key | None:
     """Return the key in a chunk's header, if it has data to read."""
-    if len(head) < CHUNK_HEADER_SIZE or head[:4] != CHUNK_MAGIC or (not packed and _state(head) not in _READABLE):
+    if len(head) < CHUNK_HEADER_SIZE or head[:4] != CHUNK_MAGIC or (not compressed and _state(head) not in _READABLE):
         return None
     _, kind, _, _, serial, number, _, _ = CHUNK_HEADER.unpack_from(head)
     return kind, serial, number

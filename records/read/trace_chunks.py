@@ -17,7 +17,7 @@ from clew.records.format.header import ChunkState
 CHUNK_MAGIC = header.CHUNK_MAGIC.to_bytes(4, "little")
 _READABLE = frozenset({ChunkState.IN_USE, ChunkState.FINISHED})
 
-Say = Callable[[str, str | int, str], None]
+Report = Callable[[str, str | int, str], None]
 """Callback for problems: what, where (or the offset in the trace file), what is lost."""
 
 
@@ -86,7 +86,7 @@ class Chunk(NamedTuple):
     """Return its bytes, including the header; fewer if the file was cut. Raises `Gone`, or `ValueError` for undecodable
     data."""
     raw: bool
-    frame: int = 0
+    block_crc: int = 0
     """Checksum of its compressed block; 0 for an uncompressed chunk, which may grow."""
 
     @property
@@ -106,7 +106,7 @@ class Chunk(NamedTuple):
             return True
 
 
-def find_raw(source: Source, path: str, whole: int, say: Say) -> Iterator[Chunk]:
+def find_raw(source: Source, path: str, whole: int, report: Report) -> Iterator[Chunk]:
     """Yield chunks with data among the first `whole` ones of a trace file."""
     for index in range(whole):
         offset = header.HEADER_SIZE + index * header.CHUNK_SIZE
@@ -115,7 +115,7 @@ def find_raw(source: Source, path: str, whole: int, say: Say) -> Iterator[Chunk]
             return
         if head[:4] != CHUNK_MAGIC:
             if head[:4].strip(b"\0"):
-                say("a chunk's header is damaged", offset, "the chunk")
+                report("a chunk's header is damaged", offset, "the chunk")
         elif _state(head) in _READABLE:
             yield Chunk(f"{path}@{offset}", head, _loader(source, offset, head), raw=True)
 
@@ -141,8 +141,10 @@ def _identity(head: bytes) -> bytes:
 
 
 def gap_before(chunk: Chunk) -> memoryview:
-    """Return the record of events dropped before a chunk, or with it, by the recorder. The collector drops only the
-    oldest chunks."""
+    """Return the record of events dropped before a chunk, or with it, by the recorder.
+
+    The collector drops only the oldest chunks.
+    """
     extension = pack_extension(0, 0, b"they were dropped to stay within the quota")
     ticks = header.CHUNK_HEADER.unpack_from(chunk.header)[6]
     word = pack_word(Kind.GAP, 0, len(extension) // RECORD_SIZE)

@@ -1,6 +1,6 @@
-"""Manage a run's folder: `.clew/runs/ID/` holds `run.json`, `plan.json`, a trace file and compressed files per process,
-and `store/`.
+"""Manage the folder of a run.
 
+`.clew/runs/ID/` contains `run.json`, `plan.json`, a trace file and compressed files per process, and `store/`.
 Invariant: the folder and everything in it is private to the user, and git ignores `.clew/`.
 """
 
@@ -31,7 +31,7 @@ IMPORT_FILE = "import.json"
 ORIGIN_FILE = "mirror.json"
 """File in the folder of a run that a relay mirrors from another machine, with the origin."""
 TRACE_SUFFIX = ".clew"
-PACKED_SUFFIX = ".clewz"
+COMPRESSED_SUFFIX = ".clewz"
 REFUSED = "refused-"
 """Prefix of an empty file, followed by a PID: that process printed on stderr why it is not recorded."""
 SHOWN_NAMES = 8
@@ -87,8 +87,10 @@ def host_name() -> str:
 
 
 def boot_id() -> str:
-    """Return an id of the boot that the cycle counter and the monotonic clock count from; the host's name where it is
-    unavailable."""
+    """Return the id of the current boot, at which the cycle counter and the monotonic clock started.
+
+    If it is unavailable, return the host's name.
+    """
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             return file.read().strip()
@@ -97,8 +99,7 @@ def boot_id() -> str:
 
 
 def workspace_of(folder: "Path") -> "Path":
-    """Return the nearest parent folder with runs, else the nearest one that looks like a project's root, else `folder`
-    itself."""
+    """Return the nearest parent folder with runs, or else the nearest one with a project's files, or else `folder`."""
     folder = folder.resolve()
     for candidate in (folder, *folder.parents):
         if (candidate / FOLDER / "runs").is_dir():
@@ -118,7 +119,9 @@ def the_workspace(given: "Path | None") -> "Path":
 
 def make_folder(workspace: "Path") -> "Path":
     """Create the folder for all of clew's files of a workspace: private to the user, and ignored by version control.
-    Raises OSError."""
+
+    Raises OSError.
+    """
     base = workspace / FOLDER
     base.mkdir(parents=True, exist_ok=True, mode=0o700)
     base.chmod(0o700)
@@ -245,8 +248,10 @@ def _save_in_place(folder: "Path", info: RunInfo) -> bool:
 
 
 def load_run(folder: "Path") -> RunInfo:
-    """Load a run's description. Raises `RunError` when the folder is missing, is not a run, is damaged, or has a newer
-    format."""
+    """Load a run's description.
+
+    Raises `RunError` when the folder is missing, is not a run, is damaged, or has a newer format.
+    """
     file = folder / RUN_FILE
     try:
         data: Any = json.loads(file.read_text(encoding="utf-8"))
@@ -304,8 +309,10 @@ def _made(info: RunInfo | RunError) -> int:
 
 
 def find_run(workspace: "Path", which: str | None = None) -> "Path":
-    """Return the folder of a run: by path, id, name (the newest of that name) or, with None, the newest. Raises
-    `RunError`."""
+    """Return the folder of a run: by path, id, name (the newest of that name) or, with None, the newest.
+
+    Raises `RunError`.
+    """
     from pathlib import Path
 
     if which and (os.sep in which or which in (".", "..")):
@@ -331,17 +338,17 @@ def trace_files(folder: "Path") -> "list[Path]":
     return sorted(path for path in _ending(folder, TRACE_SUFFIX) if path.is_file())
 
 
-def packed_files(trace: "Path | str") -> "list[Path]":
+def compressed_files(trace: "Path | str") -> "list[Path]":
     """Return the compressed files of a process's trace file, oldest first: `STEM.clewz`, `STEM.1.clewz`, `STEM.2.clewz`
     …"""
     from pathlib import Path
 
     path = Path(trace)
     numbered = []
-    for part in _ending(path.parent, PACKED_SUFFIX):
+    for part in _ending(path.parent, COMPRESSED_SUFFIX):
         if not part.name.startswith(f"{path.stem}."):
             continue
-        middle = part.name[len(path.stem) : -len(PACKED_SUFFIX)]
+        middle = part.name[len(path.stem) : -len(COMPRESSED_SUFFIX)]
         if not middle or middle[1:].isdigit():
             numbered.append((int(middle[1:] or 0), part))
     return [part for _, part in sorted(numbered)]
@@ -349,7 +356,7 @@ def packed_files(trace: "Path | str") -> "list[Path]":
 
 def record_files(folder: "Path") -> "list[Path]":
     """Return every file of the run that holds records, compressed or not."""
-    return sorted([*trace_files(folder), *_ending(folder, PACKED_SUFFIX)])
+    return sorted([*trace_files(folder), *_ending(folder, COMPRESSED_SUFFIX)])
 
 
 def _ending(folder: "Path", suffix: str) -> "list[Path]":
@@ -361,8 +368,10 @@ def _ending(folder: "Path", suffix: str) -> "list[Path]":
 
 
 def disk_bytes(folder: "Path") -> int:
-    """Return the disk usage of the run's records; files with holes use less than their length. An imported run has only
-    its store."""
+    """Return the disk usage of the run's records; files with holes use less than their length.
+
+    An imported run has only its store.
+    """
     total = 0
     for path in record_files(folder) or (folder / STORE_FOLDER).glob("*"):
         with contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ from clew.records.fast_namedtuple import NamedTuple
 
 _TIMEOUT_SECONDS = 20.0
 """Timeout of one git command in seconds."""
-BEHIND = 200
+MAX_DISTANCE = 200
 """Maximum number of commits between a revision and its baseline."""
 
 
@@ -39,7 +39,7 @@ def current(folder: Path) -> Revision | None:
 
 
 def resolve(folder: Path, name: str) -> str:
-    """Return the full hash of a branch, a tag, `HEAD~3`, an abbreviated hash, … Raises `RevisionError`."""
+    """Return the full hash of a branch, a tag, `HEAD~3`, an abbreviated hash, … Raise `RevisionError` if it is unknown."""
     try:
         # A name with a leading minus would be an option.
         return _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
@@ -49,9 +49,9 @@ def resolve(folder: Path, name: str) -> str:
 
 
 def ancestors(folder: Path, commit: str) -> list[str]:
-    """Return the commit and its predecessors, the latest first, along the first parents; at most `BEHIND` predecessors."""
+    """Return the commit and up to `MAX_DISTANCE` predecessors along the first parents, the latest first."""
     try:
-        return _git(folder, "rev-list", "--first-parent", f"--max-count={BEHIND + 1}", commit).split()
+        return _git(folder, "rev-list", "--first-parent", f"--max-count={MAX_DISTANCE + 1}", commit).split()
     except RevisionError:
         return [commit]
 
@@ -61,14 +61,16 @@ def committed(folder: Path, commit: str, path: str) -> bytes | None:
     try:
         # The prefix ./ makes the path relative to git's working directory.
         where = f"{commit}:./{Path(path).relative_to(folder).as_posix()}"
-        return _asked(folder, "cat-file", "--filters", where)
+        return _output(folder, "cat-file", "--filters", where)
     except (RevisionError, ValueError):
         return None
 
 
 def changed(file: Path) -> int | None:
-    """Return when the checked-out version of a file was committed, in seconds since 1970. Return None if it is not the
-    latest of all branches, was modified since, or git does not know it."""
+    """Return when the checked-out version of a file was committed, in seconds since 1970.
+
+    Return None if it is not the latest of all branches, was modified since, or git does not know it.
+    """
     try:
         if _git(file.parent, "status", "--porcelain", "--ignored", "--", file.name):
             return None
@@ -81,11 +83,11 @@ def changed(file: Path) -> int | None:
 
 
 def _git(folder: Path, *words: str) -> str:
-    """Return the output of git. Raises `RevisionError` with git's error message."""
-    return _asked(folder, *words).decode("utf-8", "replace").strip()
+    """Return the output of git as text. Raise `RevisionError` with git's error message."""
+    return _output(folder, *words).decode("utf-8", "replace").strip()
 
 
-def _asked(folder: Path, *words: str) -> bytes:
+def _output(folder: Path, *words: str) -> bytes:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(
@@ -97,6 +99,6 @@ def _asked(folder: Path, *words: str) -> bytes:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RevisionError(f"git does not answer: {error}") from None
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise RevisionError(said.removeprefix("fatal: ").partition("\n")[0])
+        message = done.stderr.decode("utf-8", "replace").strip()
+        raise RevisionError(message.removeprefix("fatal: ").partition("\n")[0])
     return done.stdout

@@ -1,6 +1,6 @@
-"""Tell whether a recorded process still runs, for runs without an end because their launcher was killed.
+"""Determine whether a recorded process still runs, for runs without an end because their launcher was killed.
 
-Invariant: in doubt, and for a run of another machine, a process counts as running.
+Invariant: if this is uncertain, and for a run of another machine, a process counts as running.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STAYS_AWAY = 60.0
 
 
 def is_abandoned(folder: Path, info: RunInfo) -> bool:
-    """Tell whether the run has no end, and no process that could still write it or record more."""
+    """Return whether the run has no end, and no process that could still write it or record more."""
     if info.finished is not None:
         return False
     heard = _heard(folder)
@@ -41,7 +41,7 @@ def is_abandoned(folder: Path, info: RunInfo) -> bool:
 
 
 def has_all(folder: Path, info: RunInfo) -> bool:
-    """Tell whether the data read together with `info` is complete; it is not if the run has ended since."""
+    """Return whether the data read together with `info` is complete; it is not if the run has ended since."""
     if info.finished is not None:
         return True
     try:
@@ -67,8 +67,10 @@ def _heard(folder: Path) -> float | None:
 
 
 def is_running(pid: int, since_wall_ns: int) -> bool:
-    """Tell whether a process with this PID runs that began at a wall-clock time or earlier. A later one is another
-    process."""
+    """Return whether a process with this PID runs that began at a wall-clock time or earlier.
+
+    A later one is another process.
+    """
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -87,8 +89,10 @@ def is_running(pid: int, since_wall_ns: int) -> bool:
 
 
 def died(folder: Path) -> list[int]:
-    """Return the PIDs of recorded processes that left their file open and no longer run: they were killed. For another
-    machine this is unknown."""
+    """Return the PIDs of recorded processes that left their file open and no longer run: they were killed.
+
+    For another machine this is unknown.
+    """
     if _heard(folder) is not None:
         return []
     newest: dict[int, dict[str, int]] = {}
@@ -105,7 +109,7 @@ def died(folder: Path) -> list[int]:
 
 
 def others_record(folder: Path) -> bool:
-    """Tell whether another process records into the run now."""
+    """Return whether another process records into the run now."""
     return any(
         _still_records(path)
         for path in directory.trace_files(folder)

@@ -1,5 +1,7 @@
-"""Determine the owner of runs and recorded processes, which are private to the user who created them. Without Unix
-users there is no owner."""
+"""Determine the owner of runs and recorded processes, which are private to the user who created them.
+
+Without Unix users there is no owner.
+"""
 
 from __future__ import annotations
 

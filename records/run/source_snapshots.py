@@ -1,7 +1,7 @@
 """Save the texts of a run's source files for the time after they change: `.clew/sources/`, by content, for all runs.
 
-.clew/sources/ab/cdef….z         a text, compressed; its name is its SHA-256
-    .clew/runs/ID/sources.json       which text each file of the run had, and whether that is certain
+    .clew/sources/ab/cdef….z         a text, compressed; its name is its SHA-256
+    .clew/runs/ID/sources.json       the text of each file of the run, and whether it is certain
 
 The recorded process only notes modification time and size of each file when it loads it. Invariant: a text is certain
 only if it is the one that ran. Either the file has the same time and size as then, or it was not modified since before
@@ -66,9 +66,11 @@ class _File(NamedTuple):
 
 
 def keep(run_folder: Path, processes: Iterable[ProcessRecords] | None = None) -> None:
-    """Save the text of every file with sites in the run, as far as available; certain texts are kept. Texts that cannot
-    be saved (for example on a full disk) are skipped: nothing here raises. `processes` comes from `read_run` without
-    events."""
+    """Save the available text of every file with sites in the run; a certain text that is already saved is not replaced.
+
+    This function never raises: texts that cannot be saved (for example on a full disk) are skipped. `processes` comes
+    from `read_run` without events.
+    """
     with contextlib.suppress(OSError, ClewError, ValueError):
         info = load_run(run_folder)
         if info.imported:
@@ -79,16 +81,16 @@ def keep(run_folder: Path, processes: Iterable[ProcessRecords] | None = None) ->
             processes = read_run(run_folder, events=False).processes
         known = index(run_folder)
         found = dict(known)
-        room = MOST_RUN
+        bytes_left = MOST_RUN
         for path, file in _files(processes).items():
-            if room <= 0:
+            if bytes_left <= 0:
                 break
             if path in known and known[path].certain and _text_file(run_folder, known[path].digest).exists():
                 continue
             read = _read(path, file, info)
             if read is not None:
                 data, certain, why = read
-                room -= len(data)
+                bytes_left -= len(data)
                 found[path] = Source(_put(run_folder, data), certain, why)
         if found != known or not (run_folder / INDEX_FILE).exists():
             _write(run_folder, found)
@@ -96,15 +98,17 @@ def keep(run_folder: Path, processes: Iterable[ProcessRecords] | None = None) ->
 
 
 def keep_named(run_folder: Path, lines: Mapping[str, int], began: int) -> None:
-    """Save the files of a foreign trace: `lines` has the last referenced line of each file, `began` is the start in
-    wall-clock ns. Nothing here raises."""
+    """Save the files of a foreign trace. This function never raises.
+
+    `lines` has the last referenced line of each file; `began` is the start in wall-clock ns.
+    """
     found: dict[str, Source] = {}
-    room = MOST_RUN
+    bytes_left = MOST_RUN
     for path, last in itertools.islice(lines.items(), MOST_NAMED):
         if not os.path.isabs(path):
             continue
         data, certain = _on_disk(path, _File([], set(), began))
-        if data is None or (room := room - len(data)) <= 0:
+        if data is None or (bytes_left := bytes_left - len(data)) <= 0:
             continue
         with contextlib.suppress(OSError):
             why = "" if certain else _why_changed(path, began)
@@ -149,13 +153,13 @@ def _write(run_folder: Path, found: Mapping[str, Source]) -> None:
 def text(run_folder: Path, source: Source) -> str | None:
     """Return a saved text; None when it is missing or does not match its digest."""
     try:
-        data = _unpacked(_text_file(run_folder, source.digest).read_bytes())
+        data = _decompressed(_text_file(run_folder, source.digest).read_bytes())
     except (OSError, ValueError, zlib.error):
         return None
     return data.decode("utf-8", "replace") if _digest_of(data) == source.digest else None
 
 
-def packed_text(run_folder: Path, digest: str) -> bytes | None:
+def compressed_text(run_folder: Path, digest: str) -> bytes | None:
     """Return a saved text in compressed form, for `take`; None when it is missing."""
     try:
         return _text_file(run_folder, _digest(digest)).read_bytes()
@@ -169,10 +173,10 @@ def missing(run_folder: Path, named: Mapping[str, Source]) -> list[str]:
     return [digest for digest in digests if not _text_file(run_folder, digest).exists()]
 
 
-def take(run_folder: Path, digest: str, packed: bytes) -> None:
-    """Save a text from elsewhere. Raises ValueError when it does not match its digest, and OSError."""
+def take(run_folder: Path, digest: str, compressed: bytes) -> None:
+    """Save a text from another machine. Raise `ValueError` if it does not match its digest, or `OSError`."""
     try:
-        data = _unpacked(packed)
+        data = _decompressed(compressed)
     except zlib.error:
         raise ValueError("a source text is damaged") from None
     if _digest_of(data) != digest:
@@ -181,7 +185,7 @@ def take(run_folder: Path, digest: str, packed: bytes) -> None:
 
 
 def name(run_folder: Path, named: Mapping[str, Source]) -> None:
-    """Write which text each file of a run had that was recorded elsewhere. Raises OSError."""
+    """Write the index of a run that was recorded on another machine. Raise `OSError` on failure."""
     if named != index(run_folder):
         _write(run_folder, named)
 
@@ -268,7 +272,7 @@ def _on_disk(path: str, file: _File) -> tuple[bytes | None, bool]:
 
 
 def _fits(data: bytes, sites: Iterable[SiteInfo]) -> bool:
-    """Tell whether the sites fit this text: each function begins where it was recorded."""
+    """Return whether the sites fit this text: each function begins where it was recorded."""
     lines = data.decode("utf-8", "replace").splitlines()
     for site in sites:
         name = site.qualname.rpartition(".")[2]
@@ -297,7 +301,7 @@ def _text_file(run_folder: Path, digest: str) -> Path:
 
 
 def _digest_of(data: bytes) -> str:
-    # hashlib also loads OpenSSL, which takes as long as this takes for a megabyte.
+    # hashlib also loads OpenSSL, which takes as long as hashing a megabyte.
     own = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
     try:
         made = importlib.import_module(own)
@@ -313,13 +317,13 @@ def _digest(value: object) -> str:
     return value
 
 
-def _unpacked(data: bytes) -> bytes:
+def _decompressed(data: bytes) -> bytes:
     """Decompress a file of any content with a bounded size."""
-    unpacker = zlib.decompressobj()
-    found = unpacker.decompress(data, MOST_FILE + 1)
-    if not unpacker.eof:
+    decompressor = zlib.decompressobj()
+    text = decompressor.decompress(data, MOST_FILE + 1)
+    if not decompressor.eof:
         raise ValueError("a source text is too large")
-    return found
+    return text
 
 
 def _prune_now_and_then(folder: Path) -> None:
@@ -338,7 +342,7 @@ def _prune(folder: Path) -> None:
         named = {source.digest for run in runs for source in index(run).values()}
         settled = time.time() - PRUNED_EVERY
         left = []
-        for path, status in _kept(folder):
+        for path, status in _saved_files(folder):
             if path.parent.name + path.stem in named or status.st_mtime > settled:
                 left.append((status.st_mtime, status.st_size, path))
             else:
@@ -352,7 +356,7 @@ def _prune(folder: Path) -> None:
         write_private(folder / _PRUNED, "")
 
 
-def _kept(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def _saved_files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     for path in folder.glob("??/*.z"):
         with contextlib.suppress(OSError):
             yield path, path.stat()

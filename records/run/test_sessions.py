@@ -28,8 +28,8 @@ class Chosen(NamedTuple):
     name: str
     runs: list[SessionRun]
     """Runs, newest first."""
-    behind: int = 0
-    """Number of commits between these runs and the requested commit, which has no runs."""
+    distance: int = 0
+    """Number of commits from these runs to the requested commit, which has no runs."""
 
     @property
     def commit(self) -> str:
@@ -37,13 +37,13 @@ class Chosen(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return `main (1a2b3c4d5)`, with the number of commits in between, if any."""
+        """Return `main (1a2b3c4d5)`, with the distance in commits if it is not 0."""
         info = self.runs[0][1]
         if not info.commit:
             return self.name
         at = info.commit[:SHORT] + (", changed" if info.dirty else "")
-        if self.behind:
-            at += f", {self.behind} commit{'s' * (self.behind > 1)} before, because it has no run itself"
+        if self.distance:
+            at += f", {self.distance} commit{'s' * (self.distance > 1)} earlier, the nearest one with a session"
         return at if self.name in ("", info.commit) else f"{self.name} ({at})"
 
 
@@ -57,9 +57,11 @@ def session_runs(workspace: Path) -> list[SessionRun]:
 
 
 def find_sessions(workspace: Path, name: str, *, without: Collection[str] = ()) -> Chosen:
-    """Return the sessions of a revision, or the one with an id. For a revision these are sessions without changes; if
-    there are none, those of the nearest earlier commit. "" stands for the newest session. Runs with ids in `without`
-    are excluded. Raises `RevisionError`."""
+    """Return the sessions of a revision, the session with an id, or for "" the newest session.
+
+    For a revision, only sessions without uncommitted changes count; if it has none, return those of the nearest earlier
+    commit. Runs with ids in `without` are excluded. Raise `RevisionError` if no session is found.
+    """
     runs = [run for run in session_runs(workspace) if run[1].id not in without]
     if not name:
         if not runs:
@@ -73,20 +75,22 @@ def find_sessions(workspace: Path, name: str, *, without: Collection[str] = ()) 
     commit = git_revision.resolve(workspace, name)
     clean = [run for run in runs if not run[1].dirty and run[1].commit]
     known = {info.commit for _, info in clean}
-    for behind, candidate in enumerate(git_revision.ancestors(workspace, commit)):
+    for distance, candidate in enumerate(git_revision.ancestors(workspace, commit)):
         if candidate in known:
-            return Chosen(name, [run for run in clean if run[1].commit == candidate], behind)
+            return Chosen(name, [run for run in clean if run[1].commit == candidate], distance)
     commits = list(dict.fromkeys(info.commit[:SHORT] for _, info in clean))
     there = f"; known sessions: {', '.join(commits[:NAMED])}{', …' if len(commits) > NAMED else ''}" * bool(commits)
     raise git_revision.RevisionError(
         f"no test session of {name} ({commit[:SHORT]}) without changes found in {workspace / FOLDER}, nor of the "
-        f"{git_revision.BEHIND} commits before it{there}; check it out and record one with `pytest --clew`"
+        f"{git_revision.MAX_DISTANCE} commits before it{there}; check it out and record one with `pytest --clew`"
     )
 
 
 def keep_sessions(workspace: Path, most: int) -> list[str]:
-    """Remove all sessions except the newest `most` without changes and the newest `most` with; return the ids of
-    removed ones."""
+    """Remove old sessions: keep the newest `most` without and the newest `most` with uncommitted changes.
+
+    Return the ids of the removed runs.
+    """
     seen = {True: 0, False: 0}
     removed = []
     for folder, info in list_runs(workspace):

@@ -93,13 +93,13 @@ def _waiting(table: FunctionTable, function: Function) -> str:
 
 
 def _errors(table: FunctionTable, function: Function) -> str:
-    said = f"{units.count(function.errors, 'call')} ended by an exception"
+    summary = f"{units.count(function.errors, 'call')} ended by an exception"
     found = [
         f"{each.count:,}×{f' {each.type}' if each.type else ''} from `{units.short_label(table.label(each.source))}`"
         for each in function.profile.raised
         if each.type or each.source != function.site
     ]
-    return said + (f": {_some(found)}" if found else "")
+    return summary + (f": {_some(found)}" if found else "")
 
 
 def _quoted(text: str) -> str:

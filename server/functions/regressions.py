@@ -251,21 +251,21 @@ def _suspects(suspects: Sequence[Suspect], question: _Question) -> Iterable[Find
         place = question.places.of(suspect.method)
         if place is None or suspect.score < BITS or first.p is None or first.p > ALPHA:
             continue
-        said = [piece.sentence() for piece in suspect.evidence[:NAMED]]
+        sentences = [piece.sentence() for piece in suspect.evidence[:NAMED]]
         yield Finding(
             kind="suspect",
             label=suspect.method,
             place=place,
             short=f"suspect {rank} since {before.name}: {_what_differs(first)}, "
             f"{units.count(first.samples_after, 'request')}, {_p(first.p)}",
-            sentence=f"suspect {rank} since {before.name}, {suspect.score:.1f} bits: {'; '.join(said)}; {_p(first.p)}",
+            sentence=f"suspect {rank} since {before.name}, {suspect.score:.1f} bits: {'; '.join(sentences)}; {_p(first.p)}",
             cost_ns=0.0,
             params=LocalizeParams([question.after], list(before.runs)),
         )
 
 
 def _what_differs(piece: Evidence) -> str:
-    """Describe the evidence in a few words, with its numbers."""
+    """Return the evidence in a few words, with its numbers."""
     word = {"work": "itself", "waiting": "waits", "edge": "the path to it", "instance": piece.instance}.get(piece.kind)
     if word is not None:
         earlier = f"{units.duration(piece.before)} -> " if piece.before is not None else ""
@@ -288,11 +288,11 @@ def _changes(mutation: Mutation) -> Iterable[tuple[str, str]]:
     nearest = mutation.precursors[0]
     for word, pairs, other in (("more", nearest.added, nearest.removed), ("less", nearest.removed, nearest.added)):
         below = {target for _, target in pairs}
-        kept = Counter(target for _, target in other)
+        opposite = Counter(target for _, target in other)
         by_source: dict[str, Counter[str]] = {}
         for source, target in pairs:
             # The callees of added calls, and calls that only have another caller, are no changes of the caller.
-            if source not in below and target != source and not kept[target]:
+            if source not in below and target != source and not opposite[target]:
                 by_source.setdefault(source, Counter())[target] += 1
         for source, targets in by_source.items():
             names = [

@@ -113,8 +113,8 @@ class Paths(OfOneRun):
     # --- the steps ----------------------------------------------------------------------------------------------------
     def _times(self, task: Task) -> Found:
         flows = self._flows(task)
-        figures = [float(np.quantile(flows.response_ns, share)) for share in (0.5, 0.95, 1.0)]
-        cells = [f"{len(flows):,}", *map(units.duration, figures)]
+        quantiles = [float(np.quantile(flows.response_ns, share)) for share in (0.5, 0.95, 1.0)]
+        cells = [f"{len(flows):,}", *map(units.duration, quantiles)]
         name = self.answers[1]
         return Found(
             f"{units.count(len(flows), 'request')} {name}: median {cells[1]}, slowest {cells[3]}.",

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class NothingFound(ClewError):
-    """There is nothing to analyse. The message states the reason and a remedy."""
+    """The run has no data for this guide. The message states the reason and a remedy."""
 
 
 @dataclass(frozen=True)

@@ -48,16 +48,16 @@ def calls_of(text: str, caller: Definition, callee: str, way: str) -> list[NameR
     """Return the ranges where `caller` calls `callee`, a qualified name. For a `way` other than a plain call, return
     the ranges where it hands on the work: the names of the function, else the calls that hand on."""
     names = _names(text).get((caller.first_line, caller.end_line), [])
-    *outer, wanted = callee.replace(".<locals>", "").split(".")
-    if wanted in ("__init__", "__new__", "__post_init__") and outer:
-        wanted = outer[-1]
-    if wanted == "__call__":
+    *outer, target = callee.replace(".<locals>", "").split(".")
+    if target in ("__init__", "__new__", "__post_init__") and outer:
+        target = outer[-1]
+    if target == "__call__":
         return []
-    if way in ("thread", "process") and wanted == "run":
-        wanted = "start"  # the function that runs it
-    found = [one.range for one in names if one.name == wanted and (one.called or way != "call")]
+    if way in ("thread", "process") and target == "run":
+        target = "start"  # the function that runs it
+    found = [one.range for one in names if one.name == target and (one.called or way != "call")]
     # A property is called by its name alone.
-    found = found or [one.range for one in names if one.name == wanted]
+    found = found or [one.range for one in names if one.name == target]
     return found or [one.range for one in names if one.called and one.name in _VERBS.get(way, ())]
 
 

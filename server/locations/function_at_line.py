@@ -40,9 +40,9 @@ def function_at(table: FunctionTable, there: Places, line: int) -> Function | No
     if not recorded:
         return None
     if there.now is not None:
-        stands = {there.function(one.qualname, one.line).definition: one for one in recorded}
+        by_definition = {there.function(one.qualname, one.line).definition: one for one in recorded}
         # The inner function may be unrecorded while an outer one is recorded.
-        return next((stands[one] for one in around(there.now, line) if one in stands), None)
+        return next((by_definition[one] for one in around(there.now, line) if one in by_definition), None)
     before = there.recorded_line(line)
     line = before.line if before.state != "stale" else line
     inside = [function for function in recorded if function.line <= line <= function.end_line]

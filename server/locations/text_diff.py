@@ -158,10 +158,10 @@ def _sure(first: Sequence[int], second: Sequence[int]) -> tuple[np.ndarray, np.n
         nothing = np.zeros(0, np.int64)
         return nothing, nothing
     equal = np.equal.outer(np.asarray(first), np.asarray(second))
-    ahead = _lengths(equal)
-    behind = _lengths(equal[::-1, ::-1])[::-1, ::-1]
-    rank = ahead[:-1, :-1] + 1
-    one, other = np.nonzero(equal & (rank + behind[1:, 1:] == ahead[-1, -1]))
+    prefix = _lengths(equal)
+    suffix = _lengths(equal[::-1, ::-1])[::-1, ::-1]
+    rank = prefix[:-1, :-1] + 1
+    one, other = np.nonzero(equal & (rank + suffix[1:, 1:] == prefix[-1, -1]))
     # Every longest common subsequence has one pair of each rank: a pair is in all of them if it is the only one of its
     # rank.
     ranks = rank[one, other]

@@ -125,19 +125,19 @@ class ClewServer(LanguageServer):
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         self.window_show_message(types.ShowMessageParams(type=kind, message=message))
 
-    async def show_location(self, said: str, place: Location | None, run: str) -> None:
+    async def show_location(self, message: str, place: Location | None, run: str) -> None:
         """Show a message, and move the editor to the present location of a recorded one. For a client that cannot be
         moved the message includes the location. The message states whether the location is stale."""
         if place is None:
-            self.tell(said)
+            self.tell(message)
             return
         now = await self.work("clew", lambda _: present(self.session, PresentParams(place, run)))
         gone = now.message if now.state == "stale" else ""
         if not self._shows:
             where = f"{now.location.path}:{now.location.line}"
-            self.tell(f"{said}\nat {where} ({gone})" if gone else f"{said}\nat {where}")
+            self.tell(f"{message}\nat {where} ({gone})" if gone else f"{message}\nat {where}")
             return
-        self.tell(said)
+        self.tell(message)
         if gone:
             self.tell(gone)
         await self.show(types.Location(uri_of(place.path), line_range(now.location.line, 0, 0)))

@@ -1,4 +1,4 @@
-"""Turns JSON into the dataclasses of `protocol` and back; what comes from outside is checked field by field.
+"""Converts JSON to the dataclasses of `protocol` and back, and checks every field of received data.
 
 Invariant: `decode` returns a value whose every field has its declared type, or raises `RequestError` naming the field.
 """
@@ -17,13 +17,14 @@ T = TypeVar("T")
 
 
 class RequestError(ClewError):
-    """A request that cannot be understood or answered as asked."""
+    """A request that is invalid or cannot be answered."""
 
 
 def decode(cls: type[T], data: object, where: str = "params") -> T:
-    """The dataclass `cls` from JSON data. Fields it does not know are ignored, so that an older server understands."""
+    """Return an instance of the dataclass `cls` from JSON data. Unknown fields are ignored, so that an older server
+    understands a newer client. Raises `RequestError`."""
     if not isinstance(data, Mapping):
-        raise RequestError(f"{where}: an object is needed, not {_name(data)}")
+        raise RequestError(f"{where}: expected an object, got {_name(data)}")
     values: dict[str, Any] = {}
     hints = _hints(cls)
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # every class of the protocol is a dataclass
@@ -35,7 +36,7 @@ def decode(cls: type[T], data: object, where: str = "params") -> T:
 
 
 def encode(value: object) -> Any:
-    """Plain JSON data (dict, list, scalars) of a dataclass of the protocol."""
+    """Return a dataclass of the protocol as plain JSON data (dict, list, scalars)."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, list | tuple):
@@ -52,7 +53,7 @@ def _hints(cls: type[Any]) -> dict[str, Any]:
 
 
 _HINTS: dict[type[Any], dict[str, Any]] = {}
-"""Resolving annotations costs more than decoding does."""
+"""The resolved annotations of each class, cached because resolving takes longer than decoding."""
 
 
 def _value(hint: Any, data: object, where: str) -> Any:
@@ -60,23 +61,23 @@ def _value(hint: Any, data: object, where: str) -> Any:
     if origin is typing.Literal:
         if data in arguments:
             return data
-        raise RequestError(f"{where} is {data!r}; it can be {', '.join(repr(choice) for choice in arguments)}")
+        raise RequestError(f"{where} is {data!r}; expected one of {', '.join(repr(choice) for choice in arguments)}")
     if origin is types.UnionType:
         if data is None and type(None) in arguments:
             return None
         return _value(next(argument for argument in arguments if argument is not type(None)), data, where)
     if origin is list:
         if not isinstance(data, list):
-            raise RequestError(f"{where}: a list is needed, not {_name(data)}")
+            raise RequestError(f"{where}: expected a list, got {_name(data)}")
         return [_value(arguments[0], item, f"{where}[{index}]") for index, item in enumerate(data)]
     if dataclasses.is_dataclass(hint):
         return decode(typing.cast("type[Any]", hint), data, where)
     if hint is float and type(data) is int:
         return float(data)
     if type(data) is not hint:
-        raise RequestError(f"{where}: {hint.__name__} is needed, not {_name(data)}")
+        raise RequestError(f"{where}: expected {hint.__name__}, got {_name(data)}")
     return data
 
 
 def _name(data: object) -> str:
-    return "nothing" if data is None else type(data).__name__
+    return "null" if data is None else type(data).__name__

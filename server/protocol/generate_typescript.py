@@ -102,7 +102,7 @@ def _type(hint: object) -> str:
     if origin is list:
         inner = _type(arguments[0])
         return f"({inner})[]" if " " in inner else f"{inner}[]"
-    raise TypeError(f"the protocol uses {hint!r}, for which there is no TypeScript here; add it to _type")
+    raise TypeError(f"the protocol uses {hint!r}, which has no TypeScript type; add it to _type")
 
 
 def _literal(value: object) -> str:

@@ -18,7 +18,7 @@ class ClientOptions:
     through workspace/executeCommand and answers with a message. A client that registers them must set this, or they
     clash."""
     workspace: str = ""
-    """The folder that holds `.clew`; else the first workspace folder, or the one found from there."""
+    """The folder that contains `.clew`; "" for the first workspace folder, or the one found from there."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class CursorMessage:
 
 @dataclass(frozen=True)
 class RunsChangedMessage:
-    """To the panel: a run began, grew, ended or was removed, or another one was selected."""
+    """To the panel: a run started, grew, ended or was removed, or another run was selected."""
 
     type: Literal["runsChanged"]
 

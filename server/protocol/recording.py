@@ -42,7 +42,7 @@ class Recordable:
 class RecordableResult:
     recordables: list[Recordable]
     message: str = ""
-    """What is wrong with the request, or with the settings."""
+    """The error in the request or in the settings."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class RunsResult:
     baselineName: str = ""
     """The text that selected it: a run's name, or a revision."""
     elsewhere: list[RunRef] = field(default_factory=list)
-    """Their ids are their folders, and their names include the workspace."""
+    """The runs of other workspaces: their ids are their folders, and their names include the workspace."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class PresentParams:
 @dataclass(frozen=True)
 class PresentResult:
     location: Location
-    """For a stale location: where it was, or would be."""
+    """The present location; for a stale one, the location where it was or would be."""
     state: Literal["exact", "moved", "stale"]
     message: str = ""
-    """Why it is stale."""
+    """The reason why the location is stale."""
 
 
 @dataclass(frozen=True)

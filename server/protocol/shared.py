@@ -10,7 +10,7 @@ class Location:
     """A location in source. `line` counts from 1, as in tracebacks; the language server converts it."""
 
     path: str
-    """Absolute, in the file system of the server."""
+    """The absolute path in the file system of the server."""
     line: int
     endLine: int = 0
 
@@ -36,10 +36,10 @@ class MissingEvents:
     process: str
     strand: str
     fromNs: float
-    """Since the run's start, like `toNs`."""
+    """The beginning since the run's start, like `toNs`."""
     toNs: float
     lost: int | None
-    """Number of events, or of calls of `function`; null if unknown."""
+    """The number of events, or of calls of `function`; null if unknown."""
     function: str
     """`module:qualname` if only its calls are missing; "" if all events of the strand are."""
     why: str
@@ -56,9 +56,9 @@ class MachineRef:
     """All fields in words."""
     offsetNs: float
     rate: float
-    """The number that is added per nanosecond in addition."""
+    """The additional correction per nanosecond."""
     belowNs: float | None
-    """How far below the true offset can be; null if no message bounds it."""
+    """The maximum distance of the true offset below; null if no message bounds it."""
     aboveNs: float | None
     messages: int
     """Number of messages from which the correction was computed."""
@@ -68,7 +68,7 @@ class MachineRef:
 class ProcessRef:
     name: str
     machine: str
-    """"" if the run has only one."""
+    """The machine; "" if the run has only one."""
 
 
 @dataclass(frozen=True)

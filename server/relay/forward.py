@@ -26,7 +26,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from clew.graph.entities.live.from_spans import lines_from
 from clew.records.errors import ClewError
 from clew.records.format.header import HEADER_SIZE
-from clew.records.read.tail import Place, ProcessTail, Stretch
+from clew.records.read.tail import Place, ProcessTail, Segment
 from clew.records.run import directory as runs
 from clew.records.run import source_snapshots
 from clew.server.relay import wire
@@ -38,8 +38,8 @@ from clew.server.relay.stream import Stream
 BUSY, IDLE = 0.02, 0.1
 TEXTS_EVERY = 15.0
 """Seconds between two searches for source texts: files are imported throughout a run, and a search costs more than
-reading on."""
-AGAIN = 0.5
+reading the new records."""
+RETRY_SECONDS = 0.5
 GIVE_UP = 60.0
 """Seconds for which a relay waits, at the end, for an unreachable relay."""
 
@@ -50,7 +50,7 @@ class ForwardError(ClewError):
     """The run cannot be forwarded to this address."""
 
 
-class _Say(Protocol):
+class _Send(Protocol):
     def __call__(self, kind: str, **fields: Any) -> Awaitable[None]: ...
 
 
@@ -80,44 +80,44 @@ class Forward:
 
     async def run(self, streams: dict[str, Stream]) -> None:
         """Forward until cancelled."""
-        said = ""
+        last_error = ""
         while True:
             try:
                 async with connect(
                     self._to.url, additional_headers={"Authorization": f"Bearer {self._to.token}"}, compression=None,
                     ssl=_tls(self._to), max_size=wire.MOST_MESSAGE, proxy=None,
                 ) as connection:  # fmt: skip
-                    self._reached, said = time.monotonic(), ""
+                    self._reached, last_error = time.monotonic(), ""
                     await self._connected(connection, streams)
             except (OSError, ConnectionClosed, InvalidHandshake, TimeoutError, wire.WireError) as error:
                 what = reason(error, self._to.url)
-                if what != said:
+                if what != last_error:
                     log.warning("%s: cannot forward runs: %s; retrying", self._to.url, what)
-                    said = what
-            await asyncio.sleep(AGAIN)
+                    last_error = what
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def _connected(self, connection: ClientConnection, streams: dict[str, Stream]) -> None:
-        hearing = asyncio.ensure_future(self._hear(connection))
+        receiving = asyncio.ensure_future(self._receive(connection))
         under_way: dict[str, asyncio.Task[None]] = {}
         try:
-            while not hearing.done():
+            while not receiving.done():
                 self._reached = time.monotonic()
                 for name, stream in list(streams.items()):
                     if name not in under_way and name not in self._done:
                         self._answers[name] = asyncio.Queue()
-                        under_way[name] = asyncio.ensure_future(self._pass_on(connection, stream))
+                        under_way[name] = asyncio.ensure_future(self._forward_run(connection, stream))
                 for name, task in list(under_way.items()):
                     if task.done():
                         task.result()
                         self._done.add(name)
-                await asyncio.wait([hearing], timeout=IDLE)
-            hearing.result()
+                await asyncio.wait([receiving], timeout=IDLE)
+            receiving.result()
         finally:
-            for task in (hearing, *under_way.values()):
+            for task in (receiving, *under_way.values()):
                 task.cancel()
-            await asyncio.gather(hearing, *under_way.values(), return_exceptions=True)
+            await asyncio.gather(receiving, *under_way.values(), return_exceptions=True)
 
-    async def _hear(self, connection: ClientConnection) -> None:
+    async def _receive(self, connection: ClientConnection) -> None:
         async for data in connection:
             message = wire.decode(data)
             if message["type"] == "hello" and message.get("version") != wire.VERSION:
@@ -125,14 +125,14 @@ class Forward:
             if (answers := self._answers.get(str(message.get("run")))) is not None:
                 answers.put_nowait(message)
 
-    async def _pass_on(self, connection: ClientConnection, stream: Stream) -> None:
+    async def _forward_run(self, connection: ClientConnection, stream: Stream) -> None:
         name, folder = stream.run, stream.folder
         answers = self._answers[name]
 
-        async def say(kind: str, **fields: Any) -> None:
+        async def send_message(kind: str, **fields: Any) -> None:
             await connection.send(wire.encode({"type": kind, "run": name, **fields}))
 
-        await say("mirror", origin=own_origin(folder), source=stream.source, **_description(folder))
+        await send_message("mirror", origin=own_origin(folder), source=stream.source, **_description(folder))
         answer = await answers.get()
         if answer["type"] != "mirrored":
             if answer["type"] == "refused":
@@ -152,33 +152,33 @@ class Forward:
             while quiet < 3:
                 was_over = stream.is_over
                 sent = False
-                for fields in await asyncio.to_thread(reading.look):
-                    await say(**fields)
+                for fields in await asyncio.to_thread(reading.poll):
+                    await send_message(**fields)
                     sent = True
                 if not answers.empty() and answers.get_nowait()["type"] == "refused":
                     log.warning("%s: stopped accepting run %s", self._to.url, name)
                     return
                 quiet = 0 if sent or not was_over else quiet + 1
-                if texts and not sent and time.monotonic() - texts.looked > TEXTS_EVERY:
-                    await self._pass_texts_on(texts, say, answers)
+                if texts and not sent and time.monotonic() - texts.polled > TEXTS_EVERY:
+                    await self._forward_texts(texts, send_message, answers)
                 await asyncio.sleep(BUSY if sent else IDLE)
             if texts:
-                await self._pass_texts_on(texts, say, answers)
+                await self._forward_texts(texts, send_message, answers)
             for fields in await asyncio.to_thread(reading.last):
-                await say(**fields)
-            await say("info", **_description(folder))
-            await say("sync")
+                await send_message(**fields)
+            await send_message("info", **_description(folder))
+            await send_message("sync")
             while (await answers.get())["type"] not in ("synced", "refused"):
                 pass
         finally:
             reading.close()
 
     @staticmethod
-    async def _pass_texts_on(texts: _Texts, say: _Say, answers: asyncio.Queue[dict[str, Any]]) -> None:
-        named = await asyncio.to_thread(texts.look)
+    async def _forward_texts(texts: _Texts, send_message: _Send, answers: asyncio.Queue[dict[str, Any]]) -> None:
+        named = await asyncio.to_thread(texts.poll)
         if named is None:
             return
-        await say("sources", files=named)
+        await send_message("sources", files=named)
         answer = await answers.get()
         if answer["type"] != "wanted":
             answers.put_nowait(answer)  # it rejects more of the run
@@ -186,7 +186,7 @@ class Forward:
         for digest in answer["digests"]:
             text = await asyncio.to_thread(texts.packed, str(digest))
             if text is not None:
-                await say("text", digest=digest, data=base64.b64encode(text).decode())
+                await send_message("text", digest=digest, data=base64.b64encode(text).decode())
 
 
 class _Texts:
@@ -196,11 +196,11 @@ class _Texts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._named: dict[str, source_snapshots.Source] = {}
-        self.looked = -TEXTS_EVERY
+        self.polled = -TEXTS_EVERY
 
-    def look(self) -> dict[str, source_snapshots.Source] | None:
+    def poll(self) -> dict[str, source_snapshots.Source] | None:
         """Return all texts known so far; None if there are no new ones."""
-        self.looked = time.monotonic()
+        self.polled = time.monotonic()
         source_snapshots.keep(self._folder)
         named = source_snapshots.index(self._folder)
         if named == self._named:
@@ -211,7 +211,7 @@ class _Texts:
     def packed(self, digest: str) -> bytes | None:
         """Return the compressed text of one of these sources; None for any other digest."""
         is_named = any(source.digest == digest for source in self._named.values())
-        return source_snapshots.packed_text(self._folder, digest) if is_named else None
+        return source_snapshots.compressed_text(self._folder, digest) if is_named else None
 
 
 class _Reading:
@@ -225,7 +225,7 @@ class _Reading:
         self._tails: dict[str, ProcessTail] = {}
         self._pages: dict[str, bytes] = {}
 
-    def look(self) -> list[dict[str, Any]]:
+    def poll(self) -> list[dict[str, Any]]:
         """Return the messages about new data; none for a run that was removed."""
         found: list[dict[str, Any]] = []
         for path in runs.trace_files(self._folder) if self._folder.is_dir() else ():
@@ -234,7 +234,7 @@ class _Reading:
                 threads = {serial: place for serial, place in places.items() if serial}
                 self._tails[path.name] = ProcessTail(path, threads)
         for name, tail in self._tails.items():
-            new = tail.look()
+            new = tail.poll()
             page = _page(tail.path)
             if page and (new or tail.defined or name not in self._pages):
                 if self._pages.get(name) != page:
@@ -242,9 +242,9 @@ class _Reading:
                 self._pages[name] = page
                 # Definitions must arrive before the records that refer to them.
                 found += _pieces(name, (*tail.defined, *new))
-        return found + self._came()
+        return found + self._received_spans()
 
-    def _came(self) -> list[dict[str, Any]]:
+    def _received_spans(self) -> list[dict[str, Any]]:
         """Return data received over OTLP: lines as in the file, which never change once they are whole."""
         data = b""
         with contextlib.suppress(OSError):  # the run is a recording, or was removed
@@ -269,13 +269,13 @@ class _Reading:
             tail.close()
 
 
-def _pieces(name: str, stretches: Iterable[Stretch]) -> list[dict[str, Any]]:
+def _pieces(name: str, segments: Iterable[Segment]) -> list[dict[str, Any]]:
     return [
         {
             "kind": "piece", "file": name, "head": wire.packed(one.head), "offset": one.begin.offset,
             "data": wire.packed(one.records), "whole": one.end.number > one.begin.number,
         }
-        for one in stretches
+        for one in segments
     ]  # fmt: skip
 
 

@@ -33,7 +33,7 @@ MOST_BYTES = 8 << 20
 FILES = 4
 """Maximum number of files, for viewers that reconnect."""
 FORMAT = 1
-_FRAME = struct.Struct("<4sIII")
+_BLOCK = struct.Struct("<4sIII")
 """Magic, bytes of the part for readers, bytes of the part for viewers, crc32 of both."""
 _MAGIC = b"CLWJ"
 _SUFFIX = ".journal"
@@ -70,7 +70,7 @@ class Journal:
             raise Taken(f"{run}: another relay already forwards this run") from None
         self.name = ""
         self.state = LiveState()
-        self.kept: dict[str, Any] = {}
+        self.saved: dict[str, Any] = {}
         self.batches: list[ViewerBatch] = []
         """Batches that reconnecting viewers may have missed."""
         self._number = 0
@@ -79,18 +79,18 @@ class Journal:
         try:
             self._read()
         except (_Damaged, OSError, ValueError, KeyError, TypeError, ClewError):
-            self._begin_anew()
+            self._restart()
 
-    def begin_file(self, message: dict[str, Any], kept: dict[str, Any]) -> None:
+    def begin_file(self, message: dict[str, Any], saved: dict[str, Any]) -> None:
         """Begin a file with a state and its reader's position. Raises OSError."""
         self._number += 1
         path = self.folder / f"{self._number}{_SUFFIX}"
-        frame = _frame(_json({"format": FORMAT, **kept}), _json(message))
-        write_private(path, frame)
+        block = _block(_json({"format": FORMAT, **saved}), _json(message))
+        write_private(path, block)
         if self._file >= 0:
             os.close(self._file)
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        self._size = len(frame)
+        self._size = len(block)
         for old in self._files()[:-FILES]:
             old.unlink(missing_ok=True)
 
@@ -100,16 +100,16 @@ class Journal:
 
     def add(self, reached: dict[str, Any], message: bytes) -> None:
         """Append a batch. Raises OSError; then the batch is not in the file."""
-        frame = _frame(_json(reached), message)
+        block = _block(_json(reached), message)
         try:
-            written = os.write(self._file, frame)
-            while written < len(frame):
-                written += os.write(self._file, frame[written:])
+            written = os.write(self._file, block)
+            while written < len(block):
+                written += os.write(self._file, block[written:])
         except OSError:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, self._size)
             raise
-        self._size += len(frame)
+        self._size += len(block)
 
     def close(self, *, remove: bool = False) -> None:
         if remove:
@@ -123,11 +123,11 @@ class Journal:
         found = [path for path in self.folder.glob(f"*{_SUFFIX}") if path.stem.isdigit()]
         return sorted(found, key=lambda path: int(path.stem))
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         for path in self._files():
             path.unlink(missing_ok=True)
         self.name = secrets.token_hex(8)
-        self.state, self.kept, self.batches = LiveState(), {}, []
+        self.state, self.saved, self.batches = LiveState(), {}, []
 
     def _read(self) -> None:
         files = self._files()
@@ -135,21 +135,21 @@ class Journal:
             raise _Damaged
         for path in files:
             data = path.read_bytes()
-            frames = list(_frames(data))
-            (kept, message), size = frames[0], 0
+            blocks = list(_blocks(data))
+            (saved, message), size = blocks[0], 0
             if path is files[-1]:
-                self.kept = json.loads(kept)
-                said = wire.decode(message)
-                if self.kept.pop("format") != FORMAT:
+                self.saved = json.loads(saved)
+                snapshot = wire.decode(message)
+                if self.saved.pop("format") != FORMAT:
                     raise _Damaged
-                self.name, self.state = str(said["journal"]), wire.state_of(said)
-            for kept, message in frames[1:]:
+                self.name, self.state = str(snapshot["journal"]), wire.state_of(snapshot)
+            for saved, message in blocks[1:]:
                 _, batch = wire.decode_events(message)
                 self.batches.append(ViewerBatch(batch.begin, batch.end, message))
                 if path is files[-1]:
                     self.state.apply(batch)
-                    put(self.kept, json.loads(kept))
-            size = sum(_FRAME.size + len(kept) + len(message) for kept, message in frames)
+                    put(self.saved, json.loads(saved))
+            size = sum(_BLOCK.size + len(saved) + len(message) for saved, message in blocks)
             if size < len(data):  # its writer died
                 os.truncate(path, size)
         self._number, self._size = int(files[-1].stem), size
@@ -160,24 +160,24 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def _frame(kept: bytes, message: bytes) -> bytes:
-    return _FRAME.pack(_MAGIC, len(kept), len(message), zlib.crc32(message, zlib.crc32(kept))) + kept + message
+def _block(saved: bytes, message: bytes) -> bytes:
+    return _BLOCK.pack(_MAGIC, len(saved), len(message), zlib.crc32(message, zlib.crc32(saved))) + saved + message
 
 
-def _frames(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _blocks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield the complete blocks. Raises `_Damaged` for an incomplete one, except the last, which its writer may not
     have finished."""
     at = 0
     while at < len(data):
-        if len(data) - at < _FRAME.size:
+        if len(data) - at < _BLOCK.size:
             break
-        magic, kept, message, crc = _FRAME.unpack_from(data, at)
-        body = data[at + _FRAME.size : at + _FRAME.size + kept + message]
-        if magic != _MAGIC or (len(body) == kept + message and zlib.crc32(body) != crc):
+        magic, saved, message, crc = _BLOCK.unpack_from(data, at)
+        body = data[at + _BLOCK.size : at + _BLOCK.size + saved + message]
+        if magic != _MAGIC or (len(body) == saved + message and zlib.crc32(body) != crc):
             raise _Damaged
-        if len(body) < kept + message:
+        if len(body) < saved + message:
             break
-        yield body[:kept], body[kept:]
-        at += _FRAME.size + kept + message
+        yield body[:saved], body[saved:]
+        at += _BLOCK.size + saved + message
     if not at:
         raise _Damaged

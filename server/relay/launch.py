@@ -32,7 +32,7 @@ _LOCK_SECONDS = 1.0
 
 
 class RelayError(ClewError):
-    """There is no relay, and none can be started."""
+    """No relay is running, and none can be started."""
 
 
 class Address(NamedTuple):

@@ -20,7 +20,7 @@ from typing import Any
 from clew.graph.entities.live.from_spans import FILE as SPANS_FILE
 from clew.graph.formats.import_run import finish_import, is_imported
 from clew.records.collector.main import locked
-from clew.records.compress.compressed_files import Key, PackedFiles, key_of
+from clew.records.compress.compressed_files import CompressedFiles, Key, key_of
 from clew.records.errors import ClewError
 from clew.records.format import header
 from clew.records.format.event import RECORD_SIZE
@@ -64,7 +64,7 @@ class Mirror:
             raise MirrorError(f"{self.folder}: another relay or a collector is writing there")
         self._workspace = workspace
         self._files: dict[str, _TraceFile] = {}
-        self._wanted: set[str] = set()
+        self._requested: set[str] = set()
         self._room = 0
         self.spans = _SpansFile(self.folder / SPANS_FILE) if source == "spans" else None
         self.lock = threading.Lock()
@@ -130,19 +130,19 @@ class Mirror:
             named = sources.named_of(files)
         except ValueError as error:
             raise MirrorError(str(error)) from None
-        wanted = sources.missing(self.folder, named)
-        self._wanted = set(wanted)
+        digests = sources.missing(self.folder, named)
+        self._requested = set(digests)
         self._room = sources.MOST_RUN
         sources.name(self.folder, named)
-        return wanted
+        return digests
 
     def text(self, digest: str, data: str) -> None:
         """Store one of the missing texts. Raises `MirrorError` for any other text, and for invalid data."""
         packed = base64.b64decode(data)
         self._room -= len(packed)
-        if digest not in self._wanted or self._room < 0:
+        if digest not in self._requested or self._room < 0:
             raise MirrorError("received a source text that was not requested")
-        self._wanted.discard(digest)
+        self._requested.discard(digest)
         try:
             sources.take(self.folder, digest, packed)
         except ValueError as error:
@@ -193,7 +193,7 @@ class _TraceFile:
     """A trace file. Complete chunks are packed; each other chunk has a slot."""
 
     def __init__(self, path: Path) -> None:
-        self._packed = PackedFiles(path)
+        self._packed = CompressedFiles(path)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._slots: dict[Key, int] = {}
         self._free: list[int] = []

@@ -35,7 +35,7 @@ class Stream:
         self.folder = folder
         self._journal = Journal(folder)
         try:
-            self._following = follow(folder, self._journal.state, self._journal.kept)
+            self._following = follow(folder, self._journal.state, self._journal.saved)
         except BaseException:
             self._journal.close()
             raise
@@ -77,13 +77,13 @@ class Stream:
             if journal.is_full:
                 state = wire.state_message(self.run, following.source, journal.name, following.state)
                 journal.begin_file(state, following.all())
-            found = following.look(most)
+            found = following.poll(most)
             if found is None:
                 return None, following.is_over
             message = wire.encode_events(self.run, found.batch)
             journal.add(found.reached, message)
             return (
-                ViewerBatch(found.batch.begin, found.batch.end, message) if found.batch.says_something else None
+                ViewerBatch(found.batch.begin, found.batch.end, message) if found.batch.has_content else None
             ), False
 
     @property
@@ -120,7 +120,7 @@ class Stream:
             self._changed = asyncio.get_running_loop().create_future()
         await asyncio.shield(self._changed)
 
-    def after(self, moment: int, patience: float) -> list[ViewerBatch] | None:
+    def after(self, moment: int, max_age: float) -> list[ViewerBatch] | None:
         """Return the batches after a moment; None if they are no longer cached, or the first of them is older than this
         many seconds."""
         recent = self._recent
@@ -134,7 +134,7 @@ class Stream:
                 break
             found.append(one)
         first = found[-1] if found else None
-        if first is None or first.batch.begin != moment or (patience and time.monotonic() - first.at > patience):
+        if first is None or first.batch.begin != moment or (max_age and time.monotonic() - first.at > max_age):
             return None
         return [one.batch for one in reversed(found)]
 

@@ -136,8 +136,8 @@ class Viewers:
 
     async def _watch(self, connection: ServerConnection, stream: Stream, message: dict[str, Any]) -> None:
         """Send events from the viewer's last position if that is valid and cached; else from the newest state."""
-        patience = message.get("patience", PATIENCE)
-        patience = float(patience) if isinstance(patience, int | float) else PATIENCE
+        max_lag = message.get("patience", PATIENCE)
+        max_lag = float(max_lag) if isinstance(max_lag, int | float) else PATIENCE
         moment, since = -1, message.get("since")
         if message.get("journal") == stream.journal and type(since) is int and 0 <= since <= stream.end:
             moment = since
@@ -145,7 +145,7 @@ class Viewers:
         try:
             while True:
                 batches = stream.after(moment, may_be_behind) if moment >= 0 else None
-                may_be_behind = patience
+                may_be_behind = max_lag
                 if batches is None:
                     newest, state = await asyncio.to_thread(stream.state)
                     state["missed"] = newest - moment if known else -1

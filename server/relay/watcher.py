@@ -93,13 +93,13 @@ def watch(
     run: str = "",
     *,
     stop: threading.Event | None = None,
-    patience: float | None = None,
+    max_lag: float | None = None,
     again_for: float = 10.0,
 ) -> Iterator[News]:
     """Yield the news of all runs, or of one. Ends when `stop` is set, or when that one run is over. `address` is called
     for each connection.
 
-    `patience`: seconds that the client may be behind before the relay skips to the newest state; 0 for no limit. Raises
+    `max_lag`: seconds that the client may be behind before the relay skips to the newest state; 0 for no limit. Raises
     `RelayError` when the token is wrong, or no connection succeeds for `again_for` seconds, and `WireError` for a relay
     with another protocol version.
     """
@@ -111,7 +111,7 @@ def watch(
         try:
             where = address()
             with _connected(where) as connection:
-                for news in _from(connection, run, watched, stop, patience):
+                for news in _from(connection, run, watched, stop, max_lag):
                     yield news
                     if isinstance(news, Over) and news.run == run:
                         return
@@ -139,7 +139,7 @@ def _connected(address: Address) -> ClientConnection:
 
 
 def _from(
-    connection: ClientConnection, run: str, watched: dict[str, _Watched], stop: threading.Event, patience: float | None
+    connection: ClientConnection, run: str, watched: dict[str, _Watched], stop: threading.Event, max_lag: float | None
 ) -> Iterator[News]:
     asked: set[str] = set()
     while not stop.is_set():
@@ -167,7 +167,7 @@ def _from(
                 if one.run in asked or (run and one.run != run) or (known_one and known_one.over):
                     continue
                 asked.add(one.run)
-                connection.send(wire.encode(_question(one.run, known_one, patience)))
+                connection.send(wire.encode(_question(one.run, known_one, max_lag)))
         elif kind == "state":
             missed, state = int(message.get("missed", -1)), wire.state_of(message)
             watched[which] = _Watched(state, str(message["journal"]))
@@ -179,11 +179,11 @@ def _from(
             raise RelayError(str(message.get("message")))
 
 
-def _question(run: str, known: _Watched | None, patience: float | None) -> dict[str, Any]:
+def _question(run: str, known: _Watched | None, max_lag: float | None) -> dict[str, Any]:
     question: dict[str, Any] = {"type": "watch", "run": run}
     if known is not None:
         question |= {"journal": known.journal, "since": known.state.moment}
-    return question | ({"patience": patience} if patience is not None else {})
+    return question | ({"patience": max_lag} if max_lag is not None else {})
 
 
 def _run(entry: Any) -> LiveRun:

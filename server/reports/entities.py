@@ -49,10 +49,11 @@ def add_entities(session: Session, book: Book, run: str, task: Task) -> dict[str
     else:
         book.leave_out(question, "over the size limit (--limit)")
         return None
-    said = ""
+    omission = ""
     if len(moments) < result.moments:
-        said = f"The report has {len(moments):,} of {result.moments:,} moments; for the rest run clew view {result.run.name}."
-    message = " ".join(filter(None, [result.message, said.replace(",", " ")]))
+        counts = f"{len(moments):,} of {result.moments:,} moments"
+        omission = f"The report has {counts}; for the rest run clew view {result.run.name}."
+    message = " ".join(filter(None, [result.message, omission.replace(",", " ")]))
     if not book.add(question, encode(replace(result, message=message))):
         return None
     book.size += size_of(found)

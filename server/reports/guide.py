@@ -54,13 +54,13 @@ class _Guided:
 
     def _question(self, answers: list[str], result: WizardResult, question: WizardQuestion) -> bool:
         run = self.runs[1 if answers else 0] if len(answers) < len(self.runs) else ""
-        there = [one for one in question.choices if one.value not in self.known or one.value == run]
+        possible = [one for one in question.choices if one.value not in self.known or one.value == run]
         # Consequences come first, because a choice is offered only if it has some.
-        kept = [choice for choice in there[:CHOICES] if self.ask([*answers, choice.value])]
-        left_out = len(there) - len(kept)
-        if kept and left_out:
+        offered = [choice for choice in possible[:CHOICES] if self.ask([*answers, choice.value])]
+        left_out = len(possible) - len(offered)
+        if offered and left_out:
             self.book.leave_out(self.asked, f"{left_out} of the choices of “{question.text}”")
-        return bool(kept) and self._add(answers, replace(result, question=replace(question, choices=kept)), 0)
+        return bool(offered) and self._add(answers, replace(result, question=replace(question, choices=offered)), 0)
 
     def _result(self, answers: list[str], step: int) -> WizardResult:
         params = decode(WizardParams, {**self.asked.params, "answers": answers, "step": step})

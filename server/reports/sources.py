@@ -16,12 +16,12 @@ CONTEXT = 12
 
 
 def sources(session: Session, run: str, book: Book, walks: object, task: Task) -> list[dict[str, Any]]:
-    wanted: dict[str, set[int]] = {}
+    lines_by_path: dict[str, set[int]] = {}
     for path, line in list(dict.fromkeys(places([book.answers, walks])))[:MOST_PLACES]:
-        wanted.setdefault(path, set()).add(line)
+        lines_by_path.setdefault(path, set()).add(line)
     found: list[dict[str, Any]] = []
     size = 0
-    for path, lines in wanted.items():
+    for path, lines in lines_by_path.items():
         for first, last in _windows(lines):
             try:
                 place = {"path": path, "line": first, "endLine": last}

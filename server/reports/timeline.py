@@ -75,11 +75,11 @@ def add_timeline(session: Session, book: Book, run: str, task: Task) -> dict[str
         "allCalls": all_calls,
     }
     finest = scales[-1]["scale"]
-    said = [
+    limits = [
         f"segments down to {units.duration(float(1 << finest))}" if finest else "",
         f"the {len(calls):,} longest of {all_calls:,} calls".replace(",", " ") if len(calls) < all_calls else "",
     ]
-    parts = " and ".join(filter(None, said))
+    parts = " and ".join(filter(None, limits))
     message = f"The report has {parts}; for the rest run clew view {result.run.name}." if parts else ""
     listed = replace(
         result,

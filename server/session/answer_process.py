@@ -107,16 +107,16 @@ class Helpers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: Helper | None = None
+        self._idle: Helper | None = None
         self._timer = threading.Timer(0, self.end)
 
     def take(self, folder: Path, events: int) -> Helper:
         """Return the idle worker process if it was made for as many events, else a new one. Raises OSError."""
-        kept = self._replace(None)
-        if kept is not None and kept.events >= events:
-            return kept
-        if kept is not None:
-            kept.end()
+        idle = self._replace(None)
+        if idle is not None and idle.events >= events:
+            return idle
+        if idle is not None:
+            idle.end()
         return Helper(folder, events)
 
     def give(self, helper: Helper) -> None:
@@ -126,13 +126,13 @@ class Helpers:
             before.end()
 
     def end(self) -> None:
-        kept = self._replace(None)
-        if kept is not None:
-            kept.end()
+        idle = self._replace(None)
+        if idle is not None:
+            idle.end()
 
     def _replace(self, helper: Helper | None) -> Helper | None:
         with self._lock:
-            before, self._kept = self._kept, helper
+            before, self._idle = self._idle, helper
             self._timer.cancel()
             if helper is not None:
                 self._timer = threading.Timer(KEPT_SECONDS, self.end)

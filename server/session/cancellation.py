@@ -55,8 +55,8 @@ class Task:
             if first:
                 self._interrupt()
             waiting, self._waiting = self._waiting, set()
-        for tell in waiting:
-            tell()
+        for callback in waiting:
+            callback()
 
     def _interrupt(self) -> None:
         """Interrupt the thread; the caller holds the lock. A running import finishes first, because the import system
@@ -87,18 +87,18 @@ class Task:
             raise Cancelled
 
     @contextlib.contextmanager
-    def when_unwanted(self, tell: Callable[[], None]) -> Iterator[None]:
-        """A section that waits for others. If the task is cancelled, the cancelling thread calls `tell`. Raises
+    def on_cancel(self, callback: Callable[[], None]) -> Iterator[None]:
+        """A section that waits for others. If the task is cancelled, the cancelling thread calls `callback`. Raises
         `Cancelled`."""
         with self._lock:
-            self._waiting.add(tell)
+            self._waiting.add(callback)
         try:
             # It may have been cancelled just before.
             self.check()
             yield
         finally:
             with self._lock:
-                self._waiting.discard(tell)
+                self._waiting.discard(callback)
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:

@@ -143,7 +143,7 @@ class Following:
 
     def _look_at(self, run: _Followed, *, finished: bool = False) -> None:
         began = time.thread_time()
-        counts = run.tally.look()
+        counts = run.tally.poll()
         files = {function.file for function in counts.functions}
         if not files <= run.files:
             # As long as the files are unchanged since they were loaded.

@@ -122,7 +122,7 @@ class Session:
 
             if is_much():
                 for graph in graphs:
-                    graph.let_go()
+                    graph.release_memory()
 
     def runs(self) -> RunsResult:
         """Return all runs, newest first, damaged ones with their problem; `selected` is the id of the run in use."""
@@ -303,7 +303,7 @@ class Session:
             with (task or Task()).hold(opened.statistics_lock):
                 if opened.functions is None:
                     run = opened.run
-                    found = profiles_of(run.folder, run.graph, partial(_tell, task))
+                    found = profiles_of(run.folder, run.graph, partial(_report, task))
                     opened.functions = FunctionTable.of(run, found)
         return opened.functions
 
@@ -329,7 +329,7 @@ class Session:
         with task.hold(opened.statistics_lock):
             if percent not in opened.savings:
                 run = opened.run
-                opened.savings[percent] = savings_of(run.folder, run.graph, percent, partial(_tell, task))
+                opened.savings[percent] = savings_of(run.folder, run.graph, percent, partial(_report, task))
         return opened.savings[percent]
 
     def leaves(self, which: str, strands: str, task: Task) -> Leaves:
@@ -340,7 +340,7 @@ class Session:
         with task.hold(opened.statistics_lock):
             if strands not in opened.leaves:
                 run = opened.run
-                opened.leaves[strands] = leaves_of_run(run.folder, run.graph, strands, partial(_tell, task))
+                opened.leaves[strands] = leaves_of_run(run.folder, run.graph, strands, partial(_report, task))
         return opened.leaves[strands]
 
     def cached_savings(self, which: str, percent: float) -> Savings | None:
@@ -440,7 +440,7 @@ def which_of(run: Run) -> str:
     return run.info.id if is_snapshot(run) else str(run.folder)
 
 
-def _tell(task: Task | None, what: str, done: int, size: int) -> None:
+def _report(task: Task | None, what: str, done: int, size: int) -> None:
     if task is not None:
         task.phase(f"{what}, {100 * done // max(size, 1)} %")
 

@@ -72,7 +72,7 @@ class Specs:
     def workspace(self) -> Path:
         return self._session().workspace
 
-    def check(self, path: str, text: str, patience: float = KEYSTROKE_SECONDS) -> Checked:
+    def check(self, path: str, text: str, time_limit: float = KEYSTROKE_SECONDS) -> Checked:
         """Check a spec against the current source. A spec outside the workspace is not compared with any source."""
         from clew import esl
 
@@ -82,7 +82,7 @@ class Specs:
                 index = self._index_now()
                 # Other changes are found by `refreshed`, after the user has the answer.
                 stale = not self._fresh_until
-                checked = esl.check(path, self.workspace, text=text, index=index, refresh=stale, time_limit=patience)
+                checked = esl.check(path, self.workspace, text=text, index=index, refresh=stale, time_limit=time_limit)
                 if stale:
                     self._fresh_until = time.monotonic() + FRESH_SECONDS
             else:
@@ -106,7 +106,7 @@ class Specs:
         with self._lock:
             return question(self._index_now())
 
-    def complete(self, path: str, text: str, offset: int, patience: float = LISTING_SECONDS) -> Completions:
+    def complete(self, path: str, text: str, offset: int, time_limit: float = LISTING_SECONDS) -> Completions:
         """Complete at an offset. Entries that would take too long are `postponed`; `prepare` finds them."""
         from clew.esl.assist.completion import complete
 
@@ -118,7 +118,7 @@ class Specs:
         if not self._lock.acquire(timeout=BUSY_SECONDS):
             return replace(complete(text, offset, None, names), whole=False, postponed=True)
         try:
-            return complete(text, offset, self._index_now(), names, patience)
+            return complete(text, offset, self._index_now(), names, time_limit)
         finally:
             self._lock.release()
 

@@ -52,8 +52,8 @@ class Walker:
         name, place = "back" if by < 0 else "forward", self._place + by
         if not 0 <= place < len(self._visited):
             assert self.result is not None
-            said = "the walk starts here" if by < 0 else "this is the last visited event"
-            return replace(self.result, step=name, moved=False, sentence=said, ends=[], gaps=[])
+            reason = "the walk starts here" if by < 0 else "this is the last visited event"
+            return replace(self.result, step=name, moved=False, sentence=reason, ends=[], gaps=[])
         self._place = place
         self.result = replace(self._ask(self._visited[place], "here", 0, task), step=name)
         return self.result

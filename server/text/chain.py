@@ -26,8 +26,10 @@ def chain_of(
     node_of: Callable[[int], str] = lambda _event: "",
     shown: Iterable[int] | None = None,
 ) -> list[ChainStep]:
-    """Return the steps of `graph.ops.walk.why`, from an event back to its root; only the `shown` ones, if given.
-    `node_of` returns the id of the panel's node for an event."""
+    """Return the steps of `graph.ops.causes.why.why`, from an event back to its root; only the `shown` ones, if given.
+
+    `node_of` returns the id of the panel's node for an event.
+    """
     chain = []
     for number in range(len(steps)) if shown is None else shown:
         step = steps[number]
@@ -38,8 +40,11 @@ def chain_of(
 
 
 def _came_from(graph: ExecutionGraph, step: Step, further: Step | None) -> int:
-    """Return the event where the way back from a step leaves its region: the target of the next step's edge, or the
-    region's first event. At the beginning of a strand it is the row before that event."""
+    """Return the event where the way back from a step leaves its region.
+
+    This is the target of the next step's edge, or the region's first event; at the beginning of a strand, it is the row
+    before that event.
+    """
     if further is None:
         first = int(graph.regions.first[graph.region[step.event]])
         return first - 1 if first == graph.strand_of(step.event).start else first
@@ -113,8 +118,10 @@ def _detail(graph: ExecutionGraph, step: Step) -> str:
 
 
 def location(graph: ExecutionGraph, event: int) -> Location | None:
-    """Return where the event happened in the program. For an adapter's event inside a library it is the location of the
-    function around it."""
+    """Return the location of the event in the program.
+
+    For an adapter's event in a library, return the location of the calling function.
+    """
     call = graph.owner_of(event)
     if graph.site_is_adapter[int(graph.site[event])] and call >= 0:
         event = call

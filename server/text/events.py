@@ -1,6 +1,6 @@
-"""Events and edges in words that a person understands without knowing how clew works.
+"""Titles of events and edges, for readers who do not know how clew works.
 
-Invariant: every event of any kind has a title, also one whose function, key or channel is unknown.
+Invariant: every event of any kind has a title, even if its function, key or channel is unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from clew.server.text import units
 from clew.server.text.mechanisms import mechanism
 
 MAX_TEXT = 200
-"""Characters of a message or a key in a title."""
+"""The maximum number of characters of a message or a key in a title."""
 NODE_KINDS: dict[int, str] = {
     Kind.ENTER: "call", Kind.EXIT: "call", Kind.UNWIND: "error", Kind.SUSPEND: "call", Kind.RESUME: "call",
     Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.JOIN: "join", Kind.RELEASE: "sync", Kind.ACQUIRE: "sync",
@@ -26,7 +26,7 @@ NODE_KINDS: dict[int, str] = {
 
 
 def actor(graph: ExecutionGraph, event: int) -> str:
-    """Who an event is of: the function around it, else its thread or task."""
+    """Return the name of the function that contains an event, or else of its thread or task."""
     call = graph.owner_of(event)
     if call >= 0:
         name = units.short_label(graph.sites[int(graph.site[call])].label)
@@ -39,7 +39,7 @@ def actor(graph: ExecutionGraph, event: int) -> str:
 
 
 def thing(graph: ExecutionGraph, event: int) -> str:
-    """What an edge's event is about: `chunk 17`; the channel alone when the key's text was not kept."""
+    """Return the channel and the key of an edge's event: `chunk 17`; only the channel if the key's text is missing."""
     failure = graph.failure(event)
     key = f"({failure})" if failure else shorten(graph.key_text(event), 60)
     return f"{graph.channel(event)} {key}".strip()
@@ -61,7 +61,7 @@ def event_title(graph: ExecutionGraph, event: int) -> str:
         case Kind.SUSPEND:
             return f"{who} waits"
         case Kind.RESUME:
-            return f"{who} went on"
+            return f"{who} resumed"
         case Kind.SEND:
             return f"{who} {mechanism(channel, EdgeKind.USE).source_title or f'sent {thing(graph, event)}'}"
         case Kind.RECEIVE | Kind.JOIN | Kind.SCOPE_BEGIN if channel:
@@ -69,7 +69,7 @@ def event_title(graph: ExecutionGraph, event: int) -> str:
         case Kind.RELEASE:
             return f"{who} {mechanism(channel, EdgeKind.SYNC).source_title or 'released a lock'}"
         case Kind.ACQUIRE:
-            return f"{who} {mechanism(channel, EdgeKind.SYNC).target_title or 'got a lock'}"
+            return f"{who} {mechanism(channel, EdgeKind.SYNC).target_title or 'acquired a lock'}"
         case Kind.DEFINE:
             return f"{who} defined {thing(graph, event)}"
         case Kind.USE:
@@ -92,11 +92,11 @@ def event_title(graph: ExecutionGraph, event: int) -> str:
 
 
 def edge_title(graph: ExecutionGraph, source: int, target: int, kind: int, channel: str) -> str:
-    """How the event `target` depends on `source`, as one sentence about both."""
+    """Describe in one sentence how the event `target` depends on `source`."""
     who, whom = actor(graph, source), actor(graph, target)
     about = thing(graph, target) or thing(graph, source)
     if kind == EdgeKind.STATE:
-        return f"{whom} ({about}) used what {who} defined"
+        return f"{whom} used {about or 'a state'}, which {who} defined"
     if kind == EdgeKind.SYNC:
         phrase = mechanism(channel, EdgeKind.SYNC).edge_title or "{target} waited for {source}"
         return phrase.format(source=who, target=whom)
@@ -107,7 +107,7 @@ def edge_title(graph: ExecutionGraph, source: int, target: int, kind: int, chann
 
 
 def _scheduled(graph: ExecutionGraph, target: int) -> str:
-    """What the event loop was asked to do: to run a callback, a task's first step, or a later one."""
+    """Return the sentence for a handle of the event loop, which runs a callback, a task's first step or a later step."""
     strand = graph.strand_of(target)
     if strand.kind != "task":
         return "{target} was scheduled by {source}"
@@ -116,15 +116,14 @@ def _scheduled(graph: ExecutionGraph, target: int) -> str:
 
 
 def root_title(graph: ExecutionGraph, event: int) -> str:
-    """Where a chain ends: the request, task, thread or process whose beginning has no recorded cause, or is missing."""
+    """Describe the end of a chain: the beginning of a request, task, thread or process, which lacks a recorded cause."""
     region = int(graph.region[event])
     if int(graph.regions.kind[region]) == RegionKind.REQUEST:
         return event_title(graph, int(graph.regions.opener[region]))
     strand, process = graph.strand_of(event), graph.process_of(event)
     missing = event == strand.start and between(graph, event - 1, event)
-    return (
-        f"{strand.kind} {strand.name} of {process.name} {'goes on, its beginning is missing' if missing else 'began'}"
-    )
+    whose = f"{strand.kind} {strand.name} of {process.name}"
+    return f"the beginning of {whose} is missing" if missing else f"{whose} began"
 
 
 def lane(graph: ExecutionGraph, event: int) -> str:
@@ -132,7 +131,7 @@ def lane(graph: ExecutionGraph, event: int) -> str:
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:
-    """The first line, cut with an ellipsis."""
+    """Return the first line of a text, truncated with an ellipsis."""
     first, more, _ = text.strip().partition("\n")
     line = units.printable(first)
     return line if len(line) <= limit and not more else line[: limit - 1].rstrip() + "…"

@@ -46,10 +46,10 @@ def missing(graph: ExecutionGraph, gaps: Sequence[Gap], most: int = MOST_GAPS) -
         groups = [
             (_joined([events for events, _ in same]), [gap for _, of in same for gap in of]) for same in alike.values()
         ]
-    kept = sorted(groups, key=lambda group: group[0].fromNs - group[0].toNs)[:most]
-    kept.sort(key=lambda group: group[0].fromNs)
-    place = {gap: number for number, (_, of) in enumerate(kept) for gap in of}
-    return Missing([events for events, _ in kept], len(groups) - len(kept), place)
+    longest = sorted(groups, key=lambda group: group[0].fromNs - group[0].toNs)[:most]
+    longest.sort(key=lambda group: group[0].fromNs)
+    place = {gap: number for number, (_, of) in enumerate(longest) for gap in of}
+    return Missing([events for events, _ in longest], len(groups) - len(longest), place)
 
 
 def on_the_way(graph: ExecutionGraph, first: int, last: int) -> Missing:
@@ -59,8 +59,8 @@ def on_the_way(graph: ExecutionGraph, first: int, last: int) -> Missing:
 
 def during(graph: ExecutionGraph, strands: Iterable[int], begin: float, end: float) -> list[Gap]:
     """Return the gaps of some strands within a time range."""
-    wanted = set(strands)
-    return [gap for gap in all_gaps(graph) if gap.strand in wanted and overlaps(graph, gap, begin, end)]
+    chosen = set(strands)
+    return [gap for gap in all_gaps(graph) if gap.strand in chosen and overlaps(graph, gap, begin, end)]
 
 
 def overlaps(graph: ExecutionGraph, gap: Gap, begin: float, end: float) -> bool:
@@ -113,8 +113,10 @@ def _with_text(one: MissingEvents) -> MissingEvents:
 
 
 def clock(crossing: Crossing | None, ns: float) -> tuple[str, bool]:
-    """Return the details of an edge between two machines, and whether the clock error can exceed the time between its
-    ends. Both are empty for one machine."""
+    """Describe the clocks of an edge between two machines, and return whether their error can exceed its duration.
+
+    Return "" and False for an edge within one machine.
+    """
     if crossing is None:
         return "", False
     unsure = crossing.hides(ns)
@@ -145,9 +147,9 @@ def machine_of(graph: ExecutionGraph, event: int) -> str:
 
 def processes(graph: ExecutionGraph, names: Iterable[str]) -> list[ProcessRef]:
     """Return these processes with their machines; the machine is "" if there is only one."""
-    several, wanted = len(graph.machines) > 1, set(names)
+    several, chosen = len(graph.machines) > 1, set(names)
     return [
         ProcessRef(process.name, graph.machines[process.machine].name if several else "")
         for process in graph.processes
-        if process.name in wanted
+        if process.name in chosen
     ]

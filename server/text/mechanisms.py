@@ -1,8 +1,7 @@
-"""The words for each mechanism by which one function leads to another: one row per channel.
+"""A table of the words for each mechanism by which one function causes another: one row per channel.
 
-Every module that names a channel reads this table. A channel without a row is one that a spec or an annotation names: the
-readers fall back on its name. A test checks that every channel that the recorder and the importers write has a row, and
-that `docs/causality.md` names it.
+Every module that names a channel reads this table. A channel of a spec or an annotation has no row, so its own name is
+used. A test checks that every channel of the recorder and the importers has a row, and that `docs/causality.md` names it.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from clew.records.format.event import EdgeKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
-    """The words for one channel; an empty word means that the readers use their general one."""
+    """The words for one channel. For an empty word, the readers use a general one."""
 
     edge: EdgeKind = EdgeKind.USE
-    """The kind of its edges: `source_title`, `target_title` and `edge_title` are for events and edges of this kind only."""
+    """The kind of the channel's edges; `source_title`, `target_title` and `edge_title` apply only to this kind."""
     link: str = ""
     """The kind of the link between caller and callee: "task", "thread", "queue", …."""
     wait: str = ""
-    """The subject of a wait: it waited for "lock", "result of a worker", …."""
+    """The subject of a wait: "lock", "result of a worker", …."""
     noun: str = ""
     """The carrier, with its article: "a queue"."""
     given: str = ""
@@ -30,15 +29,15 @@ class Mechanism:
     taken: str = ""
     """The participle for the effect: the item was "taken" by it."""
     source_title: str = ""
-    """The predicate of the event that the edge begins at."""
+    """The predicate of the event at which the edge begins."""
     target_title: str = ""
-    """The predicate of the event that the edge ends at."""
+    """The predicate of the event at which the edge ends."""
     edge_title: str = ""
     """The sentence about both ends, with `{source}` and `{target}`."""
 
 
 UNNAMED: Final = Mechanism()
-"""The row for a channel that the table does not have."""
+"""The row for a channel that is not in the table."""
 
 MECHANISMS: Final[dict[str, Mechanism]] = {
     # Threads and executors.
@@ -58,8 +57,8 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         given="ended",
         taken="awaited",
         source_title="ended",
-        target_title="went on after a thread's end",
-        edge_title="{target} went on when {source} had ended",
+        target_title="continued after a thread's end",
+        edge_title="{target} continued when {source} had ended",
     ),
     "executor.submit": Mechanism(
         link="executor",
@@ -78,8 +77,8 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         given="finished",
         taken="awaited",
         source_title="finished the work",
-        target_title="went on with the work's result",
-        edge_title="{target} went on with the result of {source}",
+        target_title="got the work's result",
+        edge_title="{target} got the result of {source}",
     ),
     "executor.callback": Mechanism(link="executor", wait="callback"),
     # Queues.
@@ -90,7 +89,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         taken="taken",
         source_title="put an item into a queue",
         target_title="took an item from a queue",
-        edge_title="{target} took from a queue what {source} had put into it",
+        edge_title="{target} took an item that {source} put into a queue",
     ),
     "queue.done": Mechanism(wait="queue"),
     "queue.shutdown": Mechanism(
@@ -100,7 +99,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         taken="found",
         source_title="shut a queue down",
         target_title="found a queue shut down",
-        edge_title="{target} found a queue that {source} had shut down",
+        edge_title="{target} found a queue shut down by {source}",
     ),
     "asyncio.queue": Mechanism(
         link="queue",
@@ -110,9 +109,9 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         taken="taken",
         source_title="put an item into a queue",
         target_title="took an item from a queue",
-        edge_title="{target} took from a queue what {source} had put into it",
+        edge_title="{target} took an item that {source} put into a queue",
     ),
-    # Locks and their kin.
+    # Locks and similar objects.
     "lock": Mechanism(
         edge=EdgeKind.SYNC,
         wait="lock",
@@ -120,7 +119,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         given="released",
         taken="acquired",
         source_title="released a lock",
-        target_title="got a lock",
+        target_title="acquired a lock",
         edge_title="{target} waited until {source} released a lock",
     ),
     "condition": Mechanism(
@@ -141,7 +140,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         taken="awaited",
         source_title="set an event",
         target_title="found an event set",
-        edge_title="{target} went on because {source} had set an event",
+        edge_title="{target} continued because {source} had set an event",
     ),
     "semaphore": Mechanism(
         edge=EdgeKind.SYNC,
@@ -150,7 +149,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         given="released",
         taken="acquired",
         source_title="released a semaphore",
-        target_title="was let in by a semaphore",
+        target_title="acquired a semaphore",
         edge_title="{target} waited until {source} released a semaphore",
     ),
     "barrier": Mechanism(
@@ -171,7 +170,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         taken="awaited",
         source_title="set an event",
         target_title="found an event set",
-        edge_title="{target} went on because {source} had set an event",
+        edge_title="{target} continued because {source} had set an event",
     ),
     "asyncio.barrier": Mechanism(
         edge=EdgeKind.SYNC,
@@ -190,7 +189,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         noun="the event loop",
         given="scheduled",
         taken="run",
-        source_title="scheduled what runs next",
+        source_title="scheduled the next step",
         target_title="was run by the event loop",
     ),
     "asyncio.future": Mechanism(
@@ -200,8 +199,8 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         given="settled",
         taken="awaited",
         source_title="settled a future",
-        target_title="went on when a future was settled",
-        edge_title="{target} went on when {source} settled a future",
+        target_title="continued when a future was settled",
+        edge_title="{target} continued when {source} settled a future",
     ),
     # Processes.
     "process.start": Mechanism(
@@ -220,8 +219,8 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         given="ended",
         taken="awaited",
         source_title="ended",
-        target_title="went on after a process's end",
-        edge_title="{target} went on when {source} had ended",
+        target_title="continued after a process's end",
+        edge_title="{target} continued when {source} had ended",
     ),
     "multiprocessing.queue": Mechanism(
         link="queue",
@@ -231,7 +230,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         taken="taken",
         source_title="put an item into a queue",
         target_title="took an item from a queue",
-        edge_title="{target} took from a queue what {source} had put into it",
+        edge_title="{target} took an item that {source} put into a queue",
     ),
     "multiprocessing.pipe": Mechanism(
         link="message",
@@ -240,18 +239,18 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         given="sent",
         taken="received",
         source_title="sent an object through a pipe",
-        target_title="got an object from a pipe",
-        edge_title="{target} got from a pipe what {source} had sent",
+        target_title="received an object from a pipe",
+        edge_title="{target} received an object that {source} sent through a pipe",
     ),
     "multiprocessing.pool": Mechanism(
         link="executor",
         wait="result of a worker",
         noun="a pool of processes",
-        given="passed on",
-        taken="taken on",
-        source_title="passed on the work of a pool",
-        target_title="took on the work of a pool",
-        edge_title="{target} took on the work of a pool from {source}",
+        given="sent",
+        taken="received",
+        source_title="sent work or a result in a pool",
+        target_title="received work or a result in a pool",
+        edge_title="{target} received work or a result of a pool from {source}",
     ),
     "multiprocessing.manager": Mechanism(
         link="message",
@@ -260,7 +259,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         given="sent",
         taken="received",
         source_title="sent a message between a proxy and its manager",
-        target_title="got a message between a proxy and its manager",
+        target_title="received a message between a proxy and its manager",
     ),
     # Bytes and messages.
     "socket": Mechanism(
@@ -271,7 +270,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         taken="read",
         source_title="wrote bytes to a connection",
         target_title="read bytes from a connection",
-        edge_title="{target} read from a connection what {source} had written",
+        edge_title="{target} read bytes that {source} wrote to a connection",
     ),
     "asyncio.stream": Mechanism(link="message", wait="network"),
     "pipe": Mechanism(
@@ -282,7 +281,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         taken="read",
         source_title="wrote bytes to a pipe",
         target_title="read bytes from a pipe",
-        edge_title="{target} read from a pipe what {source} had written",
+        edge_title="{target} read bytes that {source} wrote to a pipe",
     ),
     "traceparent": Mechanism(
         link="http",
@@ -290,8 +289,8 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         noun="a request",
         given="sent",
         taken="handled",
-        source_title="sent its trace headers",
-        target_title="got trace headers",
+        source_title="sent trace headers",
+        target_title="received trace headers",
         edge_title="{target} handled a request that {source} sent",
     ),
     "redis.list": Mechanism(),
@@ -306,20 +305,20 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
     "context": Mechanism(),
     # Imported traces.
     "span.start": Mechanism(
-        noun="other work",
-        given="begun",
+        noun="the start of a span",
+        given="started",
         taken="run",
-        source_title="began other work",
+        source_title="started a span",
         target_title="began",
-        edge_title="{target} was begun by {source}",
+        edge_title="{target} was started by {source}",
     ),
     "span.end": Mechanism(
-        noun="the end of other work",
+        noun="the end of a span",
         given="ended",
         taken="awaited",
         source_title="ended",
-        target_title="went on after other work's end",
-        edge_title="{target} went on when {source} had ended",
+        target_title="continued after a span's end",
+        edge_title="{target} continued when {source} had ended",
     ),
     "request": Mechanism(
         link="http",
@@ -327,17 +326,17 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         given="sent",
         taken="handled",
         source_title="sent a request",
-        target_title="took a request",
+        target_title="received a request",
         edge_title="{target} handled a request that {source} sent",
     ),
     "response": Mechanism(
         link="http",
-        noun="an answer",
+        noun="a response",
         given="sent",
         taken="received",
-        source_title="answered",
-        target_title="got the answer",
-        edge_title="{target} got the answer of {source}",
+        source_title="sent a response",
+        target_title="received the response",
+        edge_title="{target} received the response of {source}",
     ),
 }
 

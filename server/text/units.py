@@ -66,8 +66,7 @@ def offset(ns: float) -> str:
 
 
 def library_place(path: str) -> str:
-    """Return `<stdlib>/asyncio/events.py` or `<site-packages>/flask/app.py` for files of these libraries of any Python,
-    else ""."""
+    """Return `<stdlib>/asyncio/events.py` or `<site-packages>/flask/app.py` for library files of any Python, else ""."""
     found = _LIBRARY.search(path)
     return f"<{'site-packages' if found[1] else 'stdlib'}>/{found[2]}" if found else ""
 
@@ -107,7 +106,7 @@ def short_label(label: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text with its control characters escaped, so that a recorded message cannot move the reader's cursor."""
+    """Escape the control characters of a text, so that a recorded message cannot control the reader's terminal."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 

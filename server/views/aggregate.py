@@ -51,7 +51,7 @@ def aggregate_view(session: Session, params: AggregateParams, task: Task) -> Agg
     limit = max(1, min(params.maxBoxes, MAX_BOXES))
     # Ties are broken by the number of events, then by the first event.
     heaviest = sorted(drilled.boxes, key=lambda box: (-getattr(box, weight), -box.events))
-    kept = {box.path for box in heaviest[:limit]}
+    visible = {box.path for box in heaviest[:limit]}
     most = max(getattr(heaviest[0], weight), 1)
     places = places_of_functions(graph)
 
@@ -78,10 +78,10 @@ def aggregate_view(session: Session, params: AggregateParams, task: Task) -> Agg
         title=found.title if found else f"All of run {run.info.name}",
         nesting=list(of.levels),
         level=level,
-        boxes=[shown(box) for box in drilled.boxes if box.path in kept],
-        containers=[AggregateContainer(shown(box), _hidden_in(box, drilled, kept)) for box in drilled.containers],
-        edges=_edges([box.path for box in drilled.boxes if box.path in kept], drilled.edges),
-        hiddenBoxes=len(drilled.boxes) - len(kept),
+        boxes=[shown(box) for box in drilled.boxes if box.path in visible],
+        containers=[AggregateContainer(shown(box), _hidden_in(box, drilled, visible)) for box in drilled.containers],
+        edges=_edges([box.path for box in drilled.boxes if box.path in visible], drilled.edges),
+        hiddenBoxes=len(drilled.boxes) - len(visible),
         countedCalls=of.counted,
     )
 
@@ -97,10 +97,10 @@ def _leaves(session: Session, run: Run, params: AggregateParams, task: Task, fou
         return leaves(cut, params.strands)
 
 
-def _hidden_in(container: Box, drilled: Drilled, kept: set[tuple[str, ...]]) -> int:
+def _hidden_in(container: Box, drilled: Drilled, visible: set[tuple[str, ...]]) -> int:
     depth = len(container.path)
     inside = [box.path for box in drilled.boxes if box.path[:depth] == container.path and len(box.path) == depth + 1]
-    return sum(path not in kept for path in inside)
+    return sum(path not in visible for path in inside)
 
 
 def _edges(paths: list[tuple[str, ...]], edges: list[BoxEdge]) -> list[AggregateEdge]:

@@ -57,7 +57,7 @@ def critical_path_view(session: Session, params: CriticalPathParams, task: Task)
         )
     return replace(
         path_result(session, found, path, params),
-        beside=_beside(path, slacks[:MAX_BESIDE]),
+        beside=_off_path(path, slacks[:MAX_BESIDE]),
         hiddenBeside=max(0, len(slacks) - MAX_BESIDE),
         branches=_nearest(path, branches),
         hiddenBranches=max(0, len(branches) - MAX_BRANCHES),
@@ -123,7 +123,7 @@ def path_result(session: Session, found: Found, path: CriticalPath, params: Crit
     )
 
 
-def _beside(path: CriticalPath, slacks: list[Slack]) -> list[PathSlack]:
+def _off_path(path: CriticalPath, slacks: list[Slack]) -> list[PathSlack]:
     places = places_of_functions(path.graph) if path.level == "function" else {}
 
     def place(label: str) -> Location | None:

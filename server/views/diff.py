@@ -32,7 +32,7 @@ def diff_view(session: Session, params: DiffParams, task: Task) -> DiffResult:
     limit = max(1, min(params.maxRows, MAX_ROWS))
     findings = {row.label for row in found.findings()}
     rows = [_row(row, row.label in findings) for row in found.rows[:limit]]
-    kept = {row.label for row in rows}
+    visible = {row.label for row in rows}
     places = {row.label: row.location for row in rows}
     message = ""
     both = {run.folder for run in before} & {run.folder for run in after}
@@ -60,9 +60,9 @@ def diff_view(session: Session, params: DiffParams, task: Task) -> DiffResult:
                 location=places[node.label],
             )
             for node in found.nodes
-            if node.label in kept
+            if node.label in visible
         ],
-        edges=_edges(found, kept),
+        edges=_edges(found, visible),
         totalBeforeNs=float(found.total_before_ns),
         totalAfterNs=float(found.total_after_ns),
         hiddenRows=len(found.rows) - len(rows),
@@ -92,12 +92,12 @@ def _row(row: graph_diff.DiffRow, finding: bool) -> DiffRow:
     )
 
 
-def _edges(found: graph_diff.Diff, kept: set[str]) -> list[DiffEdge]:
+def _edges(found: graph_diff.Diff, visible: set[str]) -> list[DiffEdge]:
     """Return one edge per pair of nodes, for all kinds and channels."""
     counts: dict[tuple[str, str], list[int]] = {}
     for edge in found.edges:
         pair = found.nodes[edge.source].label, found.nodes[edge.target].label
-        if pair[0] in kept and pair[1] in kept:
+        if pair[0] in visible and pair[1] in visible:
             sums = counts.setdefault(pair, [0, 0])
             sums[0] += edge.count_before
             sums[1] += edge.count_after

@@ -52,7 +52,7 @@ def walk_view(session: Session, params: WalkParams, task: Task) -> WalkResult:
 def walk(session: Session, run: Run, event: int, step: str, *, choice: int = 0, message: str = "") -> WalkResult:
     """Make a step from an event of a run; the step "here" stays there."""
     graph = run.graph
-    said, moved, lay = "", step == "here", list[WalkEnd]()
+    note, moved, lay = "", step == "here", list[WalkEnd]()
     corrected, uncertain, gaps = "", False, list[MissingEvents]()
     if step != "here":
         found = way(graph, event, step, MOST)
@@ -61,19 +61,19 @@ def walk(session: Session, run: Run, event: int, step: str, *, choice: int = 0, 
             choice = 0
         if ends:
             end, moved = ends[choice], True
-            said = sentence(graph, event, step, end)
+            note = sentence(graph, event, step, end)
             corrected, uncertain, gaps = on_the_step(graph, event, step, end)
             lay = [_end(graph, event, step, other) for other in ends]
             event = end.event
         else:
-            said = stopped(graph, event, step)
+            note = stopped(graph, event, step)
     return WalkResult(
         run=session.ref(run),
         card=card(graph, event),
         ways=ways_of(graph, event),
         step=step,
         moved=moved,
-        sentence=said,
+        sentence=note,
         ends=lay,
         choice=choice,
         clock=corrected,
@@ -198,5 +198,5 @@ def _picked(found: Found, pick: str, task: Task) -> tuple[int, str]:
         place = int(np.argmax(np.where(ended, graph.ts[enter], -1)))
     assert place is not None
     what = {"failed": "the last one that an exception ended"}.get(pick, f"the {pick} one")
-    said = f"{units.count(len(enter), 'call')} of {name}; this is {what}." if len(enter) > 1 else ""
-    return int(enter[place]), said
+    note = f"{units.count(len(enter), 'call')} of {name}; this is {what}." if len(enter) > 1 else ""
+    return int(enter[place]), note

@@ -44,8 +44,8 @@ def explain(graph: ExecutionGraph, event: int, steps_at_most: int = STEPS) -> Ex
     shown = (*range(head), *range(head + hidden, len(steps)))
     chain = chain_of(graph, steps, shown=shown)
     slice_ = slice_events(graph, [event])
-    figures = numbers(slice_, time.perf_counter_ns() - began)
-    return Explanation(event, event_title(graph, event), chain, figures, _meeting(graph, slice_, chain), hidden)
+    statistics = numbers(slice_, time.perf_counter_ns() - began)
+    return Explanation(event, event_title(graph, event), chain, statistics, _meeting(graph, slice_, chain), hidden)
 
 
 def _meeting(graph: ExecutionGraph, slice_: Slice, chain: list[ChainStep]) -> ChainStep | None:

@@ -1,4 +1,4 @@
-/** The panel as it is built: how much has to be loaded before anything is seen. */
+/** The built panel: how much has to be loaded before the first view appears. */
 import { readdirSync } from "node:fs";
 import * as path from "node:path";
 import { build } from "esbuild";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { firstScript, panel } from "../bundle.mjs";
 import { VIEWS } from "../src/panel/views/registry";
 
-test("the first script has at most 50 KB compressed, and no view's drawing in it", async () => {
+test("bundle's first script has at most 50 KB compressed and no drawing of a view", async () => {
   const { metafile, outputFiles } = await build({ ...panel, write: false });
   const contents = (name: string): Uint8Array => {
     const found = outputFiles.find((file) => file.path.endsWith(name));
@@ -22,7 +22,7 @@ test("the first script has at most 50 KB compressed, and no view's drawing in it
   expect(views.filter((name) => name.endsWith("/manifest.ts"))).toHaveLength(VIEWS.length);
 });
 
-test("each view has a folder with a manifest, and the registry lists it", () => {
+test("view registry lists every folder with a manifest", () => {
   const folder = path.join(import.meta.dirname, "../src/panel/views");
   const manifests = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith("manifest.ts"),

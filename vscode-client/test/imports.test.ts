@@ -1,4 +1,4 @@
-/** The layout of the sources: no module depends on itself, and no folder holds too many files to be read at a glance. */
+/** The layout of the sources: imports have no cycle, and no folder has too many files. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import * as path from "node:path";
 import { expect, test } from "vitest";
@@ -7,7 +7,7 @@ const SOURCE = path.join(import.meta.dirname, "../src");
 const MOST_FILES = 15;
 const modules = readdirSync(SOURCE, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
 
-/** Imports of values and of types alike, and those that load a module later. */
+/** Lists the imports of values and types, and dynamic imports. */
 function importsOf(name: string): string[] {
   const text = readFileSync(path.join(SOURCE, name), "utf8");
   return [...text.matchAll(/\b(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].flatMap(([, specifier = ""]) => {
@@ -16,7 +16,7 @@ function importsOf(name: string): string[] {
   });
 }
 
-test("imports form no cycle", () => {
+test("source imports have no cycle", () => {
   const imports = new Map(modules.map((name) => [name, importsOf(name)]));
   const done = new Set<string>();
   const visit = (name: string, way: readonly string[]): string[] => {
@@ -32,7 +32,7 @@ test("imports form no cycle", () => {
   expect(modules.flatMap((name) => visit(name, []))).toEqual([]);
 });
 
-test("a folder has at most 15 files", () => {
+test("source folders have at most 15 files", () => {
   const folders = new Map<string, number>();
   for (const name of modules) folders.set(path.dirname(name), (folders.get(path.dirname(name)) ?? 0) + 1);
   expect([...folders].filter(([, files]) => files > MOST_FILES)).toEqual([]);

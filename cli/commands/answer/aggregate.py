@@ -95,12 +95,12 @@ def aggregate(
         return
     click.echo(f"{what}: {units.count(len(nodes), 'label')} at level {level}")
     click.echo()
-    figures = table(
+    grid = table(
         "self", "total", "waiting", "calls", "errors", "events", level, "source",
         right=("self", "total", "waiting", "calls", "errors", "events"),
     )  # fmt: skip
     for node in nodes[:rows]:
-        figures.add_row(
+        grid.add_row(
             units.duration(node.self_ns),
             units.duration(node.total_ns),
             units.duration(node.waiting_ns) if node.waiting_ns else "",
@@ -110,7 +110,7 @@ def aggregate(
             node.label,
             place_cell(Location(*node.location) if node.location else None),
         )
-    show(figures)
+    show(grid)
     if len(nodes) > rows:
         click.echo(f"and {len(nodes) - rows:,} more; use --rows to show more")
     counted = sum(node.counted for node in nodes) + summed.unplaced

@@ -113,9 +113,9 @@ def _print(number: int, step: WizardStep) -> None:
     click.echo(click.style(f"{number}. {step.title}", bold=True))
     click.echo(step.sentence)
     if step.rows:
-        figures = table(*step.columns)
+        grid = table(*step.columns)
         for row in step.rows:
-            figures.add_row(*row.cells)
-        show(figures)
+            grid.add_row(*row.cells)
+        show(grid)
     if step.hiddenRows:
         click.echo(f"and {step.hiddenRows:,} more; the query prints them all")

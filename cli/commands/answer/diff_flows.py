@@ -62,13 +62,13 @@ def _print_changes(mutations: Mutations, root: str | None, limit: int) -> None:
     if not mutations.rows:
         return
     click.echo()
-    figures = table(
+    grid = table(
         "cost", "flow", "requests before", "after", "mean before", "after", "change, 95 %", "p", "request",
         right=("cost", "requests before", "after", "mean before", "p"),
     )  # fmt: skip
     for row in mutations.rows[:limit]:
         bounds = [change(bound) for bound in (row.low_ns, row.high_ns) if bound is not None]
-        figures.add_row(
+        grid.add_row(
             change(row.cost_ns),
             kind(row),
             f"{row.count_before:,}",
@@ -79,7 +79,7 @@ def _print_changes(mutations: Mutations, root: str | None, limit: int) -> None:
             f"{row.p:.2g}",
             row.name,
         )
-    show(figures)
+    show(grid)
     if len(mutations.rows) > limit:
         click.echo(f"and {len(mutations.rows) - limit:,} more; use --rows to show more")
     for place, row in enumerate(mutations.rows[:DETAILS]):

@@ -31,12 +31,12 @@ def diff_functions(session: Session, params: DiffParams, limits: Limits, *, as_j
         print_json(found)
         return why
     level = params.level
-    figures = table(
+    grid = table(
         "change", "self before", "self after", "calls before", "after", "per call before", "after", level, "source",
         right=("change", "self before", "self after", "calls before", "after", "per call before"),
     )  # fmt: skip
     for row in found.rows:
-        figures.add_row(
+        grid.add_row(
             f"{'+' if row.deltaNs > 0 else ''}{units.duration(row.deltaNs)}",
             units.duration(row.selfBeforeNs) if row.status != "after" else "",
             units.duration(row.selfAfterNs) if row.status != "before" else "",
@@ -48,7 +48,7 @@ def diff_functions(session: Session, params: DiffParams, limits: Limits, *, as_j
             place_cell(row.location),
         )
     if as_markdown:
-        click.echo(f"### clew: {found.sentence}\n\n{found.message or markdown_table(figures)}")
+        click.echo(f"### clew: {found.sentence}\n\n{found.message or markdown_table(grid)}")
         return why
     click.echo(found.sentence)
     if found.message:
@@ -56,7 +56,7 @@ def diff_functions(session: Session, params: DiffParams, limits: Limits, *, as_j
     if not found.rows:
         return why
     click.echo()
-    show(figures)
+    show(grid)
     if found.hiddenRows:
         click.echo(f"and {found.hiddenRows:,} more; use --rows to show more")
     click.echo(found.order)

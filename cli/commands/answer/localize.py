@@ -100,18 +100,18 @@ def _print(found: LocalizeResult) -> None:
     click.echo(found.sentence)
     if found.suspects:
         click.echo()
-        figures = table("", "bits", "suspect", "why", "source", right=("", "bits"))
+        grid = table("", "bits", "suspect", "why", "source", right=("", "bits"))
         for suspect in found.suspects:
             for number, piece in enumerate(suspect.evidence[:REASONS]):
                 first = number == 0
-                figures.add_row(
+                grid.add_row(
                     str(suspect.rank) if first else "",
                     f"{suspect.score:.1f}" if first else "",
                     suspect.place if first else "",
                     piece.sentence,
                     place_cell(piece.location),
                 )
-        show(figures)
+        show(grid)
         if found.hiddenSuspects:
             click.echo(f"and {found.hiddenSuspects:,} more; use --top to show more")
     click.echo()

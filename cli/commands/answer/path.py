@@ -118,15 +118,15 @@ def path(
     if found.message:
         click.echo(found.message)
     click.echo()
-    figures = table(
+    grid = table(
         "at", "self", "waiting", "slack", "10 % saves", level, "where it ran", "source",
         right=("at", "self", "waiting", "slack", "10 % saves"),
     )  # fmt: skip
-    notes, said = Notes(figures, column=5), set[int]()
+    notes, shown_gaps = Notes(grid, column=5), set[int]()
     for segment in found.segments:
         if segment.clock:
             notes.add(segment.clock)
-        figures.add_row(
+        grid.add_row(
             units.offset(segment.startNs),
             units.duration(segment.selfNs),
             units.duration(segment.waitNs) if segment.waitNs else "",
@@ -137,10 +137,10 @@ def path(
             place_cell(segment.location),
         )
         for gap in segment.gaps:
-            if gap not in said:
+            if gap not in shown_gaps:
                 notes.add(f"here {found.gaps[gap].text}")
-        said.update(segment.gaps)
-    show(figures, notes)
+        shown_gaps.update(segment.gaps)
+    show(grid, notes)
     busy, idle = sum(s.selfNs for s in found.segments), sum(s.waitNs for s in found.segments)
     click.echo(
         f"{units.duration(found.totalNs)} in total: {units.duration(busy)} of work and {units.duration(idle)} of waiting"
@@ -156,10 +156,10 @@ def _show_branches(branches: list[Branch]) -> None:
     from clew.server.text import units
 
     click.echo()
-    figures = table("done at", "slack", "left behind", "event", right=("done at", "slack", "event"))
+    grid = table("done at", "slack", "left behind", "event", right=("done at", "slack", "event"))
     for branch in branches[:BRANCHES]:
-        figures.add_row(units.offset(branch.end), units.duration(branch.slack_ns), branch.label, str(branch.event))
-    show(figures)
+        grid.add_row(units.offset(branch.end), units.duration(branch.slack_ns), branch.label, str(branch.event))
+    show(grid)
     if len(branches) > BRANCHES:
         click.echo(f"and {units.count(len(branches) - BRANCHES, 'branch')} with more slack; use --json to see all")
 

@@ -160,12 +160,12 @@ def _show_rows(found: PatternsResult) -> None:
     from clew.server.text import units
 
     many = len(found.strands) + found.hiddenStrands > 1
-    figures = table(
+    grid = table(
         "share", "", "times", "each", "total", "self", "calls", *(["strands"] if many else []), "id", "pattern", "source",
         right=("share", "times", "each", "total", "self", "calls", "strands"),
     )  # fmt: skip
     for row in found.patterns:
-        figures.add_row(
+        grid.add_row(
             units.percent(row.share),
             bar(row.share),
             f"{row.count:,}",
@@ -178,7 +178,7 @@ def _show_rows(found: PatternsResult) -> None:
             row.title,
             place_cell(row.location),
         )
-    show(figures)
+    show(grid)
     if found.hiddenPatterns:
         click.echo(f"and {units.count(found.hiddenPatterns, 'more pattern')}; use --top to show more")
 
@@ -187,10 +187,10 @@ def _show_one(found: PatternsResult, row: PatternRow) -> None:
     from clew.server.text import units
 
     click.echo(f"pattern {row.id}, first start {units.offset(row.firstNs)}, last end {units.offset(row.lastNs)}:")
-    figures = table("each", "call", "source", right=("each",))
+    grid = table("each", "call", "source", right=("each",))
     for line in row.outline:
-        figures.add_row(units.duration(line.meanNs), f"{'  ' * line.depth}{_name(line)}", place_cell(line.location))
-    show(figures)
+        grid.add_row(units.duration(line.meanNs), f"{'  ' * line.depth}{_name(line)}", place_cell(line.location))
+    show(grid)
     if row.hiddenLines:
         click.echo("deeper calls are not shown")
     titles = {other.id: other.title for other in found.patterns}

@@ -93,14 +93,14 @@ def slice_(
 
     if text is None and not conditions:
         raise click.UsageError("no start event given; pass a part of a log message, or --where level=ERROR")
-    wanted = _conditions(conditions)
+    start_filters = _conditions(conditions)
     if text is not None:
-        if {"kind__eq", "text__contains"} & wanted.keys():
+        if {"kind__eq", "text__contains"} & start_filters.keys():
             raise click.UsageError("TEXT and --where cannot be combined; use --where kind=… and text~… instead of TEXT")
-        wanted |= {"kind__eq": "log", "text__contains": text}
+        start_filters |= {"kind__eq": "log", "text__contains": text}
     session = open_session(workspace)
     opened = session.open(run or "")
-    start = opened.events.where(**wanted)
+    start = opened.events.where(**start_filters)
     if not start.count():
         if text is not None and not conditions:
             raise NothingFound(no_such_text(opened, text))
@@ -110,7 +110,7 @@ def slice_(
     names = [name.strip() for name in fields.split(",") if name.strip()]
     chosen = cut.where(**_conditions(filters)) if filters else cut
     listed = chosen.select(*names)
-    figures = numbers(cut.result, 0)
+    statistics = numbers(cut.result, 0)
     gone = missing(opened.graph, cut.gaps())
     print_live_note(opened)
     if as_json:
@@ -118,7 +118,7 @@ def slice_(
         answer = {
             "run": session.ref(opened),
             "direction": direction,
-            "numbers": figures,
+            "numbers": statistics,
             "events": events,
             "gaps": gone.shown,
             "hiddenGaps": gone.hidden,
@@ -140,7 +140,7 @@ def slice_(
     show(rows)
     if listed.count() > shown:
         click.echo(f"and {listed.count() - shown:,} more; use --limit to show more")
-    click.echo(f"{units.count(start.count(), 'start')} · {summary(figures, direction)}")
+    click.echo(f"{units.count(start.count(), 'start')} · {summary(statistics, direction)}")
     if gone.hidden:
         print_notes([f"{units.count(gone.hidden, 'shorter gap')} next to the slice not shown"])
     print_notes([f"clock of {machine.name}: {machine.clock}" for machine in machines(opened.graph)[1:]])
@@ -181,8 +181,8 @@ def _gap_cells(names: list[str], gap: MissingEvents) -> list[str]:
     from clew.server.text import units
 
     known = {"ts": units.offset(gap.fromNs), "process": gap.process, "strand": gap.strand, "kind": "missing"}
-    said = "text" if "text" in names else names[-1]
-    return [f"here {gap.text}" if name == said else known.get(name, "") for name in names]
+    text_column = "text" if "text" in names else names[-1]
+    return [f"here {gap.text}" if name == text_column else known.get(name, "") for name in names]
 
 
 def _cell(name: str, value: Any) -> str:

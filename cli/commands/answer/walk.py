@@ -182,9 +182,9 @@ def _show(result: WalkResult, *, ways: bool) -> None:
     if result.message:
         click.echo(f"  {result.message}")
     for way in result.ways if ways else ():
-        lies = way.ends[0].sentence if way.ends else way.stop
+        sentence = way.ends[0].sentence if way.ends else way.stop
         several = f" ({way.count:,})" if way.count > 1 else ""
-        click.secho(f"  {MARKS[way.step]} {way.step}{several}: {lies}", dim=not way.ends)
+        click.secho(f"  {MARKS[way.step]} {way.step}{several}: {sentence}", dim=not way.ends)
 
 
 def _card(card: WalkCard) -> None:

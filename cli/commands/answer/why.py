@@ -175,7 +175,7 @@ def _cells(step: ChainStep) -> tuple[str, str, str, Text, str]:
 
 
 def _because(step: ChainStep) -> str:
-    """Describe how the line above depends on this one: `message client-1:7`, `state chunk 17`."""
+    """Return how the line above depends on this one: `message client-1:7`, `state chunk 17`."""
     from clew.server.text import units
 
     words = " ".join(part for part in (EDGE_WORDS[step.edge], step.channel, step.key) if part)

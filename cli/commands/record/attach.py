@@ -121,14 +121,15 @@ def attach(  # noqa: PLR0917 - click passes them by name
                 f"process {pid} is already recorded into run {run}; run `clew detach {pid}` to end that, "
                 "or use --spec to change it"
             )
-        kept = [
+        ignored = [
             f"--{option} {value}"
             for option, value in (*options.items(), ("name", name))
             if value and option != "settings"
         ]
-        if kept:
+        if ignored:
             say(
-                f"{', '.join(kept)}: ignored: these options cannot change while a recording is active (run `clew detach` first)"
+                f"{', '.join(ignored)}: ignored: these options cannot change while a recording is active "
+                "(run `clew detach` first)"
             )
         answers = []
         for entry in recorded:
@@ -239,7 +240,7 @@ def _functions(answer: dict[str, Any]) -> str:
 
 def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
     """End the recording of processes and print a summary."""
-    from clew.cli.recording.summary import as_document, summary, told
+    from clew.cli.recording.summary import as_document, report_lines, summary
     from clew.records.run import source_snapshots
     from clew.records.run.budget_notes import only_counted
     from clew.records.run.directory import load_run, save_run
@@ -258,7 +259,7 @@ def detach_from(pids: tuple[int, ...], *, as_json: bool) -> None:
         documents.append({"run": folder.name, "folder": str(folder), "pids": ended, **as_document(found)})
         if not as_json:
             say(f"{shlex.join(map(str, ended))}: recording ended")
-            for line in told(found, info):
+            for line in report_lines(found, info):
                 say(line)
     if as_json:
         print_json({"runs": documents})

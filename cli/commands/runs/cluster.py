@@ -139,14 +139,14 @@ def slice_(
         found = cut.result
         assert isinstance(found, PartsSlice)
         cost = found.traffic
-        figures = {"events": found.count, "edges followed": found.followed, "parts": len(found.parts)}
+        statistics = {"events": found.count, "edges followed": found.followed, "parts": len(found.parts)}
         network = {"calls": cost.calls, "rounds": cost.rounds, "bytes": cost.bytes, "lost workers": cost.lost}
         names = ("id", "process", "kind", "function", "text")
         listed = [dict(zip(names, row, strict=True)) for row in cut.limit(rows).select(*names)] if rows else []
     finally:
         run.close()
     if as_json:
-        print_json({"run": run.info.id, "direction": direction, **figures, **network, "listed": listed})
+        print_json({"run": run.info.id, "direction": direction, **statistics, **network, "listed": listed})
         return
     shown = table(*names, right=("id",))
     for row in listed:

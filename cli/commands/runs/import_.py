@@ -57,7 +57,7 @@ def import_(
     finally:
         bar.close()
     graph = made.read.graph
-    figures = {
+    counts = {
         "spans": made.read.spans,
         "logs": made.read.logs,
         "events": len(graph),
@@ -73,16 +73,16 @@ def import_(
                 "name": made.info.name,
                 "folder": str(made.folder),
                 "files": files_of,
-                **figures,
+                **counts,
                 "problems": [problem._asdict() for problem in made.read.problems],
             }
         )
         return
     formats = " and ".join(dict.fromkeys(origin.format for origin in made.read.origins))
-    told = ", ".join(
-        units.count(number, name[: -2 if name.endswith("sses") else -1]) for name, number in figures.items()
+    summary = ", ".join(
+        units.count(number, name[: -2 if name.endswith("sses") else -1]) for name, number in counts.items()
     )
-    click.echo(f"run {made.info.name}: {told} ({formats})")
+    click.echo(f"run {made.info.name}: {summary} ({formats})")
     click.echo(f"{made.folder}")
     for problem in made.read.problems:
         click.echo(f"  {problem.what}")

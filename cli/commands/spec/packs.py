@@ -62,7 +62,7 @@ def packs(name: str | None, as_json: bool) -> None:
 
 
 def pack_row(name: str) -> dict[str, Any]:
-    """Return what `--json` says of a pack."""
+    """Return the fields of a pack for `--json`."""
     from clew.esl.lower.resolve import parameters_of
     from clew.esl.packs.registry import about, costs
 

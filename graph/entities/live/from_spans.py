@@ -1,8 +1,8 @@
-"""The services that send spans (OTLP) while they run, as machines and processes, and who called whom.
+"""Follow the services that send OTLP spans while they run: machines, processes, and the calls between them.
 
-What comes is kept as it comes, a document of OTLP in JSON a line, so that the run can be imported when it is over. A call is
-told when its span and that of its caller have both come, in any order. Invariant: how far it was read is a place in the file;
-what is remembered of spans is bounded, the oldest are forgotten first.
+Received documents are stored unchanged, one JSON document per line, so that the run can be imported when it is over. A call is
+reported when both its span and its caller's span have arrived, in any order. Invariant: the read position is a file offset, and
+the memory for spans is bounded; the oldest spans are forgotten first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from clew.graph.entities.events import Happening
 from clew.graph.entities.live.state import OUTSIDE, LiveState, Naming, Row, table_of
 from clew.graph.entities.live.state import Place as Site
-from clew.graph.entities.live.tail import Found
+from clew.graph.entities.live.tail import Reading
 from clew.graph.formats.readers.otlp import attributes_of
 from clew.graph.formats.source import dicts
 from clew.graph.formats.spans import attribute_names
@@ -27,15 +27,17 @@ from clew.records.run.liveness import is_abandoned
 
 FILE = "otlp.jsonl"
 MOST_SPANS = 1 << 16
-_AT_ONCE = 4 << 20
+_READ_BYTES = 4 << 20
 
 _Call = tuple[int, int, int]
-"""When it began, who was called, and its site."""
+"""The start of the call, the called entity, and its site."""
 
 
-def lines_from(folder: Path, offset: int, most: int = _AT_ONCE) -> tuple[bytes, bool]:
-    """What came after so many bytes: whole lines, one at least if there is one, and else about so many bytes at most; and
-    whether there may be more. Raises `OSError` when the file is gone."""
+def lines_from(folder: Path, offset: int, most: int = _READ_BYTES) -> tuple[bytes, bool]:
+    """Return the whole lines after an offset, and whether there can be more.
+
+    About `most` bytes are returned, but at least one line if there is one. Raises `OSError` if the file is gone.
+    """
     with (folder / FILE).open("rb") as file:
         file.seek(offset)
         data = file.read(most)
@@ -44,29 +46,29 @@ def lines_from(folder: Path, offset: int, most: int = _AT_ONCE) -> tuple[bytes, 
     return data[: data.rfind(b"\n") + 1], len(data) >= most
 
 
-class FollowingSpans:
-    """As `Following`, of a run that only spans come of."""
+class SpanFollower:
+    """Follows a run that consists of received spans; the interface is that of `TraceFollower`."""
 
     source = "spans"
 
-    def __init__(self, folder: Path, state: LiveState | None = None, kept: Mapping[str, Any] | None = None) -> None:
-        """Raises `RunError` when the folder is no run."""
+    def __init__(self, folder: Path, state: LiveState | None = None, saved: Mapping[str, Any] | None = None) -> None:
+        """Raises `RunError` if the folder is not a run."""
         self.folder = folder
-        kept = kept or {}
+        saved = saved or {}
         info = directory.load_run(folder)
-        # An import says that the run began with its first span: what was told counts from what was said before.
-        self.info = info._replace(started=int(kept.get("started", info.started)))
+        # An import sets the start to the first span; reported times stay relative to the start known before.
+        self.info = info._replace(started=int(saved.get("started", info.started)))
         self.state = state or LiveState()
         self.behind = False
         self.failed = 0
-        self._offset = int(kept.get("offset", 0))
-        self._naming = Naming(self.state, kept.get("next", 0))
+        self._offset = int(saved.get("offset", 0))
+        self._naming = Naming(self.state, saved.get("next", 0))
         self._placed = {number for number in self.state.entities if self.state.is_placed(number)}
-        messages = kept.get("messages", {})
+        messages = saved.get("messages", {})
         self._spans: OrderedDict[str, int] = OrderedDict(messages.get("spans", ()))
-        """By id the entity that it is of."""
+        """The entity of each span id."""
         self._waiting: OrderedDict[str, list[_Call]] = OrderedDict(messages.get("waiting", ()))
-        """By their callers' ids, which have not come."""
+        """Calls by the id of their caller's span, which has not arrived."""
         self._channel = 0
 
     def all(self) -> dict[str, Any]:
@@ -76,8 +78,8 @@ class FollowingSpans:
             "messages": messages,
         }  # fmt: skip
 
-    def look(self, most: int = _AT_ONCE) -> Found | None:
-        """None when nothing came. Raises `OSError` when the file is gone."""
+    def poll(self, most: int = _READ_BYTES) -> Reading | None:
+        """Read new spans; None if there are none. Raises `OSError` if the file is gone."""
         data, self.behind = lines_from(self.folder, self._offset, most)
         if not data:
             return None
@@ -91,42 +93,42 @@ class FollowingSpans:
                     self._resource(resource, rows, changed)
             except (ValueError, TypeError, AttributeError, RecursionError):
                 self.failed += 1
-        for known in (self._spans, self._waiting):
-            while len(known) > MOST_SPANS:
-                known.popitem(last=False)
-        batch = self._naming.taken(self.state.moment, table_of(rows))
+        for memory in (self._spans, self._waiting):
+            while len(memory) > MOST_SPANS:
+                memory.popitem(last=False)
+        batch = self._naming.next_batch(self.state.moment, table_of(rows))
         self._naming.forget(self.state.apply(batch))
         messages = {
             "spans": [(one, self._spans[one]) for one in changed[0] if one in self._spans],
             "waiting": [(one, self._waiting.get(one, [])) for one in dict.fromkeys(changed[1])],
         }
         reached = {"threads": {}, "offset": self._offset, "next": self._naming.next_number, "messages": messages}
-        return Found(batch, reached)
+        return Reading(batch, reached)
 
     @property
     def is_over(self) -> bool:
-        """Is the run over? All of it has been read."""
+        """Whether the run is over and was read to the end."""
         try:
             self.info = directory.load_run(self.folder)._replace(started=self.info.started)
             if self.info.finished is None and not is_abandoned(self.folder, self.info):
                 return False
-            # Of another machine, its last lines may have come after the last look.
+            # The last lines from another machine can arrive after the last poll.
             return not lines_from(self.folder, self._offset)[0]
         except (ClewError, OSError):
             return True
 
     def close(self) -> None:
-        """Nothing is open between looks."""
+        """Do nothing: no file is open between polls."""
 
     def _resource(self, resource: Mapping[str, Any], rows: list[Row], changed: tuple[list[str], list[str]]) -> None:
         described = resource.get("resource")
-        said = attribute_names.described(
+        identity = attribute_names.described(
             attributes_of(described.get("attributes")) if isinstance(described, dict) else {}
         )
-        service, host = said.service or "unnamed", said.host or UNNAMED_MACHINE
+        service, host = identity.service or "unnamed", identity.host or UNNAMED_MACHINE
         machine = self._naming.entity(f"machine {host}", host, "machine")
         process = self._naming.entity(
-            f"service {json.dumps([host, service, said.instance, said.pid])}", service, "process"
+            f"service {json.dumps([host, service, identity.instance, identity.pid])}", service, "process"
         )
         for scope in dicts(resource.get("scopeSpans")):
             for span in dicts(scope.get("spans")):

@@ -1,7 +1,8 @@
-"""Machines, processes, threads and tasks of a run that goes on, and who talks to whom: as `strands` tells of one that is over.
+"""Follow the machines, processes, threads and tasks of a live run, and the messages between them.
 
-A thread is there until it has ended, a task until its process is over, or until too many others ran since. Invariant: what is
-remembered of messages under way is bounded, the oldest are forgotten first.
+`graph/entities/from_strands.py` does it for finished runs. A thread exists until it has ended. A task exists until its process
+is over, or until more than `MOST_STRANDS` others ran since. Invariant: the memory for pending messages is bounded; the oldest
+are forgotten first.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from clew.records.format.event import CALLS, FLAG_BYTES, Kind
 from clew.records.read.process_records import ProcessRecords
 
 MOST_STRANDS = 4000
-"""There at a time; whoever has been quiet for longest goes."""
+"""The maximum number of strands at a time; the one that was idle for the longest time is deleted first."""
 
 I64 = npt.NDArray[np.int64]
 _EDGES = [int(Kind.SEND), int(Kind.RECEIVE), int(Kind.JOIN), int(Kind.SCOPE_BEGIN)]
@@ -31,22 +32,22 @@ _CALLS = [int(kind) for kind in CALLS]
 
 
 class LiveStrands:
-    """Gives what happens as rows of `live.COLUMNS`."""
+    """Extracts entity events from records, as rows of `COLUMNS`."""
 
     source: Final = "strands"
     failed = 0
-    """Nothing of it is read from texts."""
+    """Always 0, because no texts are parsed."""
 
     def __init__(self, state: LiveState, naming: Naming) -> None:
         self._naming = naming
         self.messages = Messages()
         self._placed = {number for number in state.entities if state.is_placed(number)}
         self._living: OrderedDict[int, int] = OrderedDict()
-        """Strands that are there, who ran last at the end, with their processes' uids."""
+        """The existing strands with the uids of their processes, the most recently run at the end."""
         self._of_threads: dict[tuple[int, int], set[int]] = {}
-        """By process and thread the strands that ran there last."""
+        """The thread strands by process and thread."""
         self._sites: dict[int, int] = {}
-        """By strand the site of the call that it is in, 0 when that is not known."""
+        """The site of each strand's innermost call, 0 if unknown."""
         self._names: dict[int, str] = {}
         for number, entity in state.entities.items():
             what, *uid = entity.identity.split(" ")
@@ -54,7 +55,7 @@ class LiveStrands:
                 self._living[number] = int(uid[0])
 
     def processes(self, processes: Sequence[ProcessRecords]) -> None:
-        """All that there are, in the order of their starts; how one is called depends on the others."""
+        """Name the processes, given in the order of their starts; a name depends on the other processes."""
         argvs = [one.info.get("argv") for one in processes]
         commands = [[str(word) for word in argv] if isinstance(argv, list) else [] for argv in argvs]
         places = {one.header.uid: place for place, one in enumerate(processes)}
@@ -65,12 +66,12 @@ class LiveStrands:
             if f"process {uid}" in self._naming.numbers:
                 self._naming.entity(f"process {uid}", name, "process")
 
-    def put(self, kept: Mapping[str, Any]) -> None:
-        """What `all` gave, and `changes` since."""
-        self.messages.put(kept.get("messages", {}))
+    def put(self, saved: Mapping[str, Any]) -> None:
+        """Restore what `all` and later calls of `changes` returned."""
+        self.messages.put(saved.get("messages", {}))
 
     def all(self) -> dict[str, Any]:
-        """What is to be kept beside the state, to go on from here."""
+        """Return what has to be saved with the state in order to resume here."""
         return {"messages": self.messages.all()}
 
     def changes(self) -> dict[str, Any]:
@@ -99,26 +100,28 @@ class LiveStrands:
         if tables:
             table, key = np.concatenate(tables, axis=1), np.concatenate(keys)
             order = np.argsort(table[0], kind="stable")
-            rows += self.messages.talks(zip(*table[:, order].tolist(), key[order].tolist(), strict=True), texts)
-        rows += self._too_many(max((row[0] for row in rows), default=0))
+            rows += self.messages.communications(
+                zip(*table[:, order].tolist(), key[order].tolist(), strict=True), texts
+            )
+        rows += self._excess(max((row[0] for row in rows), default=0))
         return table_of(rows)
 
     def forget(self, entities: Sequence[Entity]) -> None:
-        """Nothing is known by their numbers but those that are there."""
+        """Do nothing: entity numbers are stored only for existing entities."""
 
     def ended(self, uid: int, serial: int, ns: int) -> list[Row]:
-        """A thread is over."""
+        """Return the deletions for a thread that ended."""
         return self._gone(self._of_threads.pop((uid, serial), set()) & self._living.keys(), ns)
 
     def over(self, uid: int, ns: int) -> list[Row]:
-        """A process is."""
+        """Return the deletions for a process that ended."""
         rows = self._gone({number for number, of in self._living.items() if of == uid}, ns)
         home = self._naming.numbers.get(f"process {uid}")
         for thread in [thread for thread in self._of_threads if thread[0] == uid]:
             del self._of_threads[thread]
         return rows + (self._gone({home}, ns) if home in self._placed else [])
 
-    def _too_many(self, ns: int) -> list[Row]:
+    def _excess(self, ns: int) -> list[Row]:
         quiet = list(self._living)[: max(0, len(self._living) - MOST_STRANDS)]
         return self._gone(set(quiet), ns)
 
@@ -130,7 +133,7 @@ class LiveStrands:
         return [(ns, number, OUTSIDE, 0, 0, int(Happening.DELETION)) for number in sorted(numbers)]
 
     def _strands(self, part: Decoded, rows: list[Row]) -> I64:
-        """By record the strand; those that are new get a place."""
+        """Return the strand of each record, and append the positions of new strands to `rows`."""
         found, first, of = np.unique(part.keys, return_index=True, return_inverse=True)
         begins = part.ns[first].tolist()
         numbers = [self._strand(part, key, ns, rows) for key, ns in zip(found.tolist(), begins, strict=True)]
@@ -161,7 +164,7 @@ class LiveStrands:
         return number
 
     def _sites_at(self, part: Decoded, numbers: I64, rows: I64) -> I64:
-        """The site of the call around each row, where its strand has just entered or resumed that."""
+        """Return the site of the call around each row if its strand entered or resumed it last, else 0."""
         found = part.columns
         order = np.argsort(numbers, kind="stable")
         is_call = np.isin(found.kind[order], _CALLS)
@@ -171,18 +174,18 @@ class LiveStrands:
         call = last_of[rows]
         same = (call >= 0) & (numbers[call] == numbers[rows])
         around = np.isin(found.kind, (int(Kind.ENTER), int(Kind.RESUME)))
-        wanted = np.where(same & around[call], found.site[call], 0)
-        sites, of = np.unique(wanted, return_inverse=True)
-        told = np.array([self._site(part.process, site) for site in sites.tolist()], np.int64)[of]
+        around_site = np.where(same & around[call], found.site[call], 0)
+        sites, of = np.unique(around_site, return_inverse=True)
+        found_sites = np.array([self._site(part.process, site) for site in sites.tolist()], np.int64)[of]
         for number in np.unique(numbers[rows[~same]]).tolist():
-            told[~same & (numbers[rows] == number)] = self._sites.get(number, 0)
+            found_sites[~same & (numbers[rows] == number)] = self._sites.get(number, 0)
         ends = np.flatnonzero(np.append(numbers[order][1:] != numbers[order][:-1], True)) if len(order) else order
         for end in ends.tolist():
             row = int(order[last[end]])
             if last[end] >= 0 and numbers[row] == numbers[order[end]]:
                 site = self._site(part.process, int(found.site[row])) if around[row] else 0
                 self._sites[int(numbers[row])] = site
-        return told
+        return found_sites
 
     def _site(self, process: ProcessRecords, number: int) -> int:
         info = process.sites.get(number)

@@ -1,7 +1,7 @@
-"""All that happened to the entities of a run that goes on, from its beginning: events that are added to as it grows.
+"""Collect all entity events of a live run from its beginning.
 
-Invariant: what was told of a moment stays: events are only added behind it, and entities keep their numbers; they are the run's
-own (`following`), so that the run when it is over may number them otherwise.
+Invariant: an answer about a moment stays true, because events are only appended and entities keep their numbers. The finished
+run can number its entities differently.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from clew.graph.entities.events import EntityEvents
 from clew.graph.entities.fold import Fold
 from clew.graph.entities.live.open import follow
 from clew.graph.entities.live.state import COLUMNS, Batch, Place
-from clew.graph.entities.live.tail import Following
+from clew.graph.entities.live.tail import TraceFollower
 from clew.graph.entities.source import Source, no_such_entities
 
-PATIENCE = 0.5
-"""Seconds of a look, about: who has fallen behind catches up in several, and does not stay in one while more and more comes."""
+POLL_SECONDS = 0.5
+"""The approximate maximum duration of a poll. A reader that has fallen behind catches up in several polls."""
 _FIRST = 1 << 10
-"""Events that there is room for at first."""
+"""The initial capacity of the columns, in events."""
 
 
 @dataclass(frozen=True)
-class Grown:
-    """A run's entities up to a look."""
+class EntitiesSnapshot:
+    """The entities of a run at one poll."""
 
     source: Source
     fold: Fold
     channels: Mapping[int, str]
-    """By the numbers in the events."""
+    """Texts by the channel numbers of the events."""
     site: npt.NDArray[np.uint32]
-    """Per event, 0 for none."""
+    """The site of each event, 0 for none."""
     places: Mapping[int, Place]
-    """By site."""
+    """Source places by site."""
 
     @property
     def events(self) -> EntityEvents:
@@ -48,16 +48,16 @@ class Grown:
 
 
 class GrowingEntities:
-    """Of the run in a folder."""
+    """The entity events of the live run in a folder."""
 
     def __init__(self, folder: Path, source: Literal["", "spec", "strands"] = "") -> None:
-        """Raises `ClewError` when it is no run, or has no entities of the source."""
+        """Raises `ClewError` if the folder is not a run, or if the run has no entities of the source."""
         self._following = follow(folder)
         if source == "spec" != self._following.source:
             raise no_such_entities(self._following.info.name)
         if source == "strands" and self._following.source == "spec":
-            self._following = Following(folder, kept={"source": source})
-        # Services that send spans are what the run has when it is imported, too: machines and processes.
+            self._following = TraceFollower(folder, saved={"source": source})
+        # The imported run has the same entities as the live spans: machines and processes.
         self.source: Source = "spec" if self._following.source == "spec" else "strands"
         self._lock = threading.Lock()
         self._size = 0
@@ -66,28 +66,31 @@ class GrowingEntities:
         self._classes: list[str] = []
         self._channels: dict[int, str] = {0: ""}
         self._places: dict[int, Place] = {}
-        self._grown = self._now(None)
+        self._newest = self._now(None)
 
-    def look(self) -> Grown:
-        """With what was recorded by now; all of it, unless that takes long or somebody else looks at the same time."""
+    def poll(self) -> EntitiesSnapshot:
+        """Read new events and return a snapshot.
+
+        It lacks the newest events if reading takes long, or if another thread polls at the same time.
+        """
         if self._lock.acquire(blocking=False):
             try:
                 self._read()
-                self._grown = self._now(self._grown.fold)
+                self._newest = self._now(self._newest.fold)
             finally:
                 self._lock.release()
-        return self._grown
+        return self._newest
 
     def close(self) -> None:
         with self._lock:
             self._following.close()
 
     def _read(self) -> None:
-        """All that is there now, or as much as there is time for."""
-        behind, deadline = True, time.monotonic() + PATIENCE
+        """Read new events, for at most about `POLL_SECONDS`."""
+        behind, deadline = True, time.monotonic() + POLL_SECONDS
         while behind and time.monotonic() < deadline:
             try:
-                found = self._following.look()
+                found = self._following.poll()
             except FileNotFoundError:
                 return  # the run was removed
             if found is not None:
@@ -96,7 +99,7 @@ class GrowingEntities:
 
     def _add(self, batch: Batch) -> None:
         if batch.entities:
-            # What was told of a moment is left as it was: it may be looked at now.
+            # Copy the lists: an earlier snapshot can be in use now.
             missing = max(entity.number for entity in batch.entities) + 1 - len(self._names)
             self._names = [*self._names, *[""] * missing]
             self._classes = [*self._classes, *[""] * missing]
@@ -115,7 +118,7 @@ class GrowingEntities:
             ns[begin:end] = np.maximum(ns[begin:end], ns[begin - 1])
         self._size = end
 
-    def _now(self, before: Fold | None) -> Grown:
+    def _now(self, before: Fold | None) -> EntitiesSnapshot:
         columns = {name: column[: self._size] for name, column in self._columns.items()}
         events = EntityEvents(
             ns=columns["ns"],
@@ -128,4 +131,4 @@ class GrowingEntities:
             classes=self._classes,
             failed=self._following.failed,
         )
-        return Grown(self.source, Fold(events, before), self._channels, columns["site"], self._places)
+        return EntitiesSnapshot(self.source, Fold(events, before), self._channels, columns["site"], self._places)

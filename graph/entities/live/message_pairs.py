@@ -1,6 +1,6 @@
-"""Who sent what another receives, of a run that goes on: the same rules as `pairing` and `streams` have for one that is over.
+"""Match sends with receives in a live run, by the rules of `graph/build/edge_matching.py` and `byte_stream_edges.py`.
 
-Invariant: no more is remembered than `MOST_SENDS` keys and `MOST_STREAMS` streams; the oldest are forgotten first.
+Invariant: at most `MOST_SENDS` keys and `MOST_STREAMS` streams are remembered; the oldest are forgotten first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clew.records.format.event import Kind
 MOST_SENDS = 1 << 16
 MOST_STREAMS = 1 << 12
 _MOST_CLAIMS = 32
-"""Of a stream: writes that nobody has read yet."""
+"""The maximum number of unread writes of a stream that are remembered."""
 _CLAIM = re.compile(r"\+?(\d{1,18})-(\d{1,18})$")
 
 _Send = tuple[int, int, int]
@@ -25,18 +25,22 @@ _Send = tuple[int, int, int]
 
 
 class Messages:
+    """The pending sends and stream writes."""
+
     def __init__(self) -> None:
         self._sends: OrderedDict[int, list[_Send]] = OrderedDict()
-        """By key the last one of each process, the latest at the end."""
+        """The last send of each process by key, the latest at the end."""
         self._streams: OrderedDict[int, list[tuple[int, int, int]]] = OrderedDict()
-        """By key of stream: from which byte, up to which, who wrote them."""
+        """The unread writes of each stream: first byte, end, and the strand that wrote them."""
         self._changed: dict[int, None] = {}
 
-    def talks(self, events: Iterable[tuple[int, ...]], texts: list[str]) -> list[Row]:
-        """Of sends and what they are received by, in the order of time: time, kind, strand, channel, site, place in `texts` of
-        those that are about bytes (else -1), process, key."""
+    def communications(self, events: Iterable[tuple[int, ...]], texts: list[str]) -> list[Row]:
+        """Return the communications of sends and receives, given in time order.
+
+        An event is: time, kind, strand, channel, site, index in `texts` if it concerns bytes (else -1), process, key.
+        """
         rows: list[Row] = []
-        talk = int(Happening.COMMUNICATION)
+        communication = int(Happening.COMMUNICATION)
         for ns, kind, strand, channel, site, text, process, key in events:
             if text >= 0:
                 sources = self._bytes(kind, strand, key, texts[text])
@@ -45,7 +49,7 @@ class Messages:
                 continue
             else:
                 sources = self._received(key, process)
-            rows += [(ns, source, strand, channel, site, talk) for source in sources if source != strand]
+            rows += [(ns, source, strand, channel, site, communication) for source in sources if source != strand]
         return rows
 
     def _send(self, key: int, process: int, strand: int) -> None:
@@ -78,19 +82,19 @@ class Messages:
         written = self._streams.setdefault(key, [])
         self._changed[key] = None
         if kind == Kind.SEND:
-            # What an earlier one claimed beyond this one's beginning was not written.
-            written[:] = [(low, min(high, begin), who) for low, high, who in written if low < begin]
+            # Bytes that an earlier write claimed beyond the beginning of this write were not written.
+            written[:] = [(low, min(high, begin), writer) for low, high, writer in written if low < begin]
             written.append((begin, end, strand))
             del written[:-_MOST_CLAIMS]
             if len(self._streams) > MOST_STREAMS:
                 self._streams.popitem(last=False)
             return ()
-        found = [who for low, high, who in written if low < end and high > begin]
+        found = [writer for low, high, writer in written if low < end and high > begin]
         written[:] = [one for one in written if one[1] > end]
         return dict.fromkeys(found)
 
     def changes(self) -> dict[str, Any]:
-        """What `put` needs to follow, since the last time."""
+        """Return the changes since the last call, for `put`."""
         changed, self._changed = self._changed, {}
         return {
             "sends": [(key, self._sends[key]) for key in changed if key in self._sends],

@@ -1,4 +1,4 @@
-"""Who follows a run that goes on: of its record files, or of the spans that others send to it."""
+"""Open a follower of a live run: of its trace files, or of the spans that it receives."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from clew.graph.entities.live.from_spans import FILE, FollowingSpans
+from clew.graph.entities.live.from_spans import FILE, SpanFollower
 from clew.graph.entities.live.state import LiveState
-from clew.graph.entities.live.tail import Following
+from clew.graph.entities.live.tail import TraceFollower
 
 
 def follow(
-    folder: Path, state: LiveState | None = None, kept: Mapping[str, Any] | None = None
-) -> Following | FollowingSpans:
-    """`kept` as for `Following`. Raises `RunError` when the folder is no run."""
-    return (FollowingSpans if (folder / FILE).exists() else Following)(folder, state, kept)
+    folder: Path, state: LiveState | None = None, saved: Mapping[str, Any] | None = None
+) -> TraceFollower | SpanFollower:
+    """Return the follower; `saved` is as for `TraceFollower`. Raises `RunError` if the folder is not a run."""
+    return (SpanFollower if (folder / FILE).exists() else TraceFollower)(folder, state, saved)

@@ -1,8 +1,8 @@
-"""The entities of a run that goes on: batches of events as they are read, and the state after the last one.
+"""Maintain the entities of a live run: batches of events, and the state after the last batch.
 
-What a batch says is put to the state in one place (`LiveState.apply`), also when batches that were kept are read back.
-Invariant: numbers of entities, channels and sites are never used again; what is known is bounded: the entities that were
-deleted longest ago are forgotten, and get another number when they come up again.
+Every batch, read from records or from a journal, is applied by `LiveState.apply`.
+Invariant: numbers of entities, channels and sites are never reused. Memory is bounded: the entities deleted longest ago are
+forgotten, and get another number if they reappear.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy.typing as npt
 from clew.graph.entities.events import Happening, bounded
 
 MOST_DELETED = 20_000
-"""Deleted entities that are known."""
+"""The maximum number of deleted entities that are remembered."""
 NOWHERE, OUTSIDE = -2, -1
-"""Instead of a container: of an entity that has no place (yet, or any more), and of one outside of any container."""
+"""Values in place of a container: no position (yet, or any longer); in no container."""
 
 COLUMNS: tuple[tuple[str, str], ...] = (
     ("ns", "<i8"),
@@ -30,16 +30,17 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("site", "<u4"),
     ("kind", "u1"),
 )
-"""Of a batch, as they stand in bytes; see `EntityEvents`."""
+"""The columns of a batch and their types in bytes; see `EntityEvents`."""
 
 
 Row = tuple[int, int, int, int, int, int]
-"""An event, by `COLUMNS`."""
+"""An event, with the values of `COLUMNS`."""
 Table = npt.NDArray[np.int64]
-"""Rows, in the order of their times."""
+"""Rows in time order."""
 
 
 def table_of(rows: Sequence[Row]) -> Table:
+    """Sort rows by time."""
     table = np.array(rows, np.int64).reshape(-1, len(COLUMNS))
     return table[np.argsort(table[:, 0], kind="stable")]
 
@@ -47,14 +48,14 @@ def table_of(rows: Sequence[Row]) -> Table:
 class Entity(NamedTuple):
     number: int
     identity: str
-    """Names it among all of the run."""
+    """A text that identifies it within the run."""
     name: str
     kind: str
-    """Its class, or machine, process, thread, task; "" when nothing tells."""
+    """Its class, or "machine", "process", "thread" or "task"; "" if unknown."""
 
 
 class Place(NamedTuple):
-    """In the source: what stands at a `site`."""
+    """The source place of a site."""
 
     file: str
     line: int
@@ -63,10 +64,10 @@ class Place(NamedTuple):
 
 @dataclass
 class Batch:
-    """Events that were read together, and what they name for the first time (or under another name than before)."""
+    """Events that were read together, and the entities, channels and sites that are new or renamed."""
 
     begin: int
-    """How many events came before."""
+    """The number of events before the batch."""
     columns: dict[str, npt.NDArray[Any]]
     entities: list[Entity] = field(default_factory=list)
     channels: dict[int, str] = field(default_factory=dict)
@@ -80,13 +81,13 @@ class Batch:
         return self.begin + len(self)
 
     @property
-    def says_something(self) -> bool:
+    def has_content(self) -> bool:
         return bool(len(self) or self.entities or self.channels or self.sites)
 
 
 @dataclass(slots=True)
 class Standing:
-    """What is known of an entity."""
+    """The position and the message counts of an entity."""
 
     container: int = NOWHERE
     sent: int = 0
@@ -95,7 +96,7 @@ class Standing:
 
 @dataclass
 class LiveState:
-    """After `moment` events."""
+    """The state after `moment` events."""
 
     moment: int = 0
     entities: dict[int, Entity] = field(default_factory=dict)
@@ -105,19 +106,19 @@ class LiveState:
     deleted: OrderedDict[int, None] = field(default_factory=OrderedDict)
 
     def apply(self, batch: Batch) -> list[Entity]:
-        """Gives the entities that are forgotten after it."""
+        """Apply a batch and return the entities that are forgotten."""
         for entity in batch.entities:
             self.entities[entity.number] = entity
             self.standing.setdefault(entity.number, Standing())
         self.channels |= batch.channels
         self.sites |= batch.sites
         kind, first, other = (batch.columns[name] for name in ("kind", "first", "other"))
-        talks = kind == Happening.COMMUNICATION
-        for number, count in _counted(first[talks]):
+        is_message = kind == Happening.COMMUNICATION
+        for number, count in _counted(first[is_message]):
             self._of(number).sent += count
-        for number, count in _counted(other[talks]):
+        for number, count in _counted(other[is_message]):
             self._of(number).received += count
-        moves = np.flatnonzero(~talks)
+        moves = np.flatnonzero(~is_message)
         for what, number, container in zip(
             kind[moves].tolist(), first[moves].tolist(), other[moves].tolist(), strict=True
         ):
@@ -152,7 +153,7 @@ def _counted(numbers: npt.NDArray[Any]) -> list[tuple[int, int]]:
 
 
 class Naming:
-    """Gives numbers to what has none yet, and notes what has to be told with the next batch."""
+    """Numbers entities, channels and sites, and collects the new ones for the next batch."""
 
     def __init__(self, state: LiveState, next_number: int = 0) -> None:
         self.numbers = {entity.identity: entity.number for entity in state.entities.values()}
@@ -163,15 +164,15 @@ class Naming:
         self._new = Batch(0, {})
 
     def entity(self, identity: str, name: str, kind: str) -> int:
-        """Its number; said anew where it is called otherwise than before."""
+        """Return the number of an entity; report it again if its name or kind changed."""
         number = self.numbers.get(identity)
         if number is None:
             number = self.numbers[identity] = self.next_number
             self.next_number += 1
-        self.call(Entity(number, identity, bounded(name), bounded(kind)))
+        self.update(Entity(number, identity, bounded(name), bounded(kind)))
         return number
 
-    def call(self, entity: Entity) -> None:
+    def update(self, entity: Entity) -> None:
         if self._entities.get(entity.number) != entity:
             self._entities[entity.number] = entity
             self._new.entities.append(entity)
@@ -180,7 +181,7 @@ class Naming:
         return self._entities.get(number)
 
     def rename(self, old: str, new: str) -> None:
-        """The same entity has another identity."""
+        """Change the identity of an entity."""
         self.numbers[new] = self.numbers.pop(old)
 
     def channel(self, text: str) -> int:
@@ -207,8 +208,8 @@ class Naming:
             if self.numbers.get(entity.identity) == entity.number:
                 del self.numbers[entity.identity]
 
-    def taken(self, begin: int, table: Table) -> Batch:
-        """A batch of events, with all that is new since the last one."""
+    def next_batch(self, begin: int, table: Table) -> Batch:
+        """Return a batch of events with everything that is new since the last batch."""
         columns = {name: table[:, place].astype(kind) for place, (name, kind) in enumerate(COLUMNS)}
         new, self._new = self._new, Batch(0, {})
         return Batch(begin, columns, new.entities, new.channels, new.sites)

@@ -1,8 +1,7 @@
-"""The entities of a run that goes on, read from the files that its processes write: each look gives what happened since.
+"""Follow the entities of a live run in the trace files that its processes write; each poll returns the new events.
 
-Where each thread has been read up to goes along with each batch (`Batch` and what `look` says beside it), so that whoever keeps
-both goes on where they were. Invariant: what was read once is told once, and what is told is the run's own until another takes
-over from the same place.
+Every `Reading` has a batch and the read position of each thread. A caller that saves both can resume there.
+Invariant: a record is read once and reported once.
 """
 
 from __future__ import annotations
@@ -31,63 +30,69 @@ from clew.records.run import directory
 from clew.records.run.liveness import is_abandoned
 
 SLACK_NS = 2_000_000
-"""So long after it took the time a thread may need to store a record."""
+"""The time that a thread may need to store a record after it has read the clock."""
 ENDED_SECONDS = 1.0
-SETTLE_LOOKS = 3
-"""A process is over when nothing came of it in so many looks after it seemed to be."""
+"""The time without a new chunk after which a thread that finished its last chunk is over."""
+SETTLE_POLLS = 3
+"""The number of polls without records after which a process that seems to be over is over."""
 
 
-class Found(NamedTuple):
-    """One look."""
+class Reading(NamedTuple):
+    """The result of one poll."""
 
     batch: Batch
     reached: dict[str, Any]
-    """To be kept with the batch: where its reader is now."""
+    """The new read position, to be saved with the batch."""
 
 
-class Following:
-    """A run's processes. `kept` is what `all` gave, `reached` of the batches since put to it one after the other."""
+class TraceFollower:
+    """Follows the processes of a run.
 
-    def __init__(self, folder: Path, state: LiveState | None = None, kept: Mapping[str, Any] | None = None) -> None:
-        """Raises `RunError` when the folder is no run."""
+    `saved` is the result of `all`, updated by `put` with `reached` of each later batch.
+    """
+
+    def __init__(self, folder: Path, state: LiveState | None = None, saved: Mapping[str, Any] | None = None) -> None:
+        """Raises `RunError` if the folder is not a run."""
         self.folder = folder
         self.info = directory.load_run(folder)
         self.state = state or LiveState()
         self.behind = False
-        kept = kept or {}
-        self._naming = Naming(self.state, kept.get("next", 0))
-        is_spec = kept.get("source", "spec" if _has_entities(folder) else "strands") == "spec"
-        self._teller: LiveRecorded | LiveStrands = (LiveRecorded if is_spec else LiveStrands)(self.state, self._naming)
-        self._teller.put(kept)
+        saved = saved or {}
+        self._naming = Naming(self.state, saved.get("next", 0))
+        is_spec = saved.get("source", "spec" if _has_entities(folder) else "strands") == "spec"
+        self._extractor: LiveRecorded | LiveStrands = (LiveRecorded if is_spec else LiveStrands)(
+            self.state, self._naming
+        )
+        self._extractor.put(saved)
         self._elsewhere = (folder / directory.ORIGIN_FILE).exists()
-        """Its processes are not this machine's."""
+        """Whether its processes run on another machine."""
         self._tails: dict[str, ProcessTail] = {}
         self._stacks: dict[str, dict[int, Stack]] = {}
         self._left: dict[str, dict[int, int]] = {}
         self._places: dict[str, dict[int, Place]] = {}
-        for name, threads in kept.get("threads", {}).items():
+        for name, threads in saved.get("threads", {}).items():
             self._places[name] = {int(serial): Place(*place) for serial, (place, _) in threads.items()}
             self._stacks[name] = {int(serial): tuple(stack) for serial, (_, stack) in threads.items()}
         self._quiet: dict[str, int] = {}
-        """Looks at processes that seem to be over which gave nothing."""
-        self._over: set[str] = set(kept.get("over", ()))
-        """Processes that were told to be."""
+        """The number of polls without records, for each process that seems to be over."""
+        self._over: set[str] = set(saved.get("over", ()))
+        """The processes that were reported as over."""
         self._ended: dict[tuple[str, int], float] = {}
-        """When threads were seen to have ended; infinite when that was told."""
+        """The time when each thread was seen to have ended; infinite after it was reported."""
         self._folder_seen = 0
         self._clocks: dict[str, tuple[int, Clock]] = {}
         self._last_ns: dict[str, int] = {}
 
     @property
     def source(self) -> Source:
-        return self._teller.source
+        return self._extractor.source
 
     @property
     def failed(self) -> int:
-        return self._teller.failed
+        return self._extractor.failed
 
     def all(self) -> dict[str, Any]:
-        """What is to be kept beside the state, to go on from here."""
+        """Return what has to be saved with the state in order to resume here."""
         threads = {
             name: {
                 serial: (place, self._stacks.get(name, {}).get(serial, ()))
@@ -95,11 +100,16 @@ class Following:
             }
             for name, places in {**self._places, **{name: tail.places for name, tail in self._tails.items()}}.items()
         }
-        kept = {"next": self._naming.next_number, "source": self.source, "threads": threads, "over": sorted(self._over)}
-        return kept | self._teller.all()
+        saved = {
+            "next": self._naming.next_number,
+            "source": self.source,
+            "threads": threads,
+            "over": sorted(self._over),
+        }
+        return saved | self._extractor.all()
 
-    def look(self, most: int = MOST_BYTES) -> Found | None:
-        """None when nothing happened. Raises `FileNotFoundError` when the folder is gone."""
+    def poll(self, most: int = MOST_BYTES) -> Reading | None:
+        """Read new events; None if there are none. Raises `FileNotFoundError` if the folder is gone."""
         began = time.monotonic_ns() - SLACK_NS
         self._list()
         parts: list[Decoded] = []
@@ -113,7 +123,7 @@ class Following:
             clock = self._clock(tail)
             left = self._left.setdefault(name, {})
             new = decoded(tail, clock, began + clock.since, stacks, left, most=most)
-            self.behind |= tail.behind
+            self.behind |= tail.has_more
             for part in new:
                 stacks[part.serial] = part.stack
                 self._last_ns[name] = max(self._last_ns.get(name, 0), int(part.ns[-1]))
@@ -123,21 +133,21 @@ class Following:
                 threads[name] = {serial: (tail.places[serial], stacks.get(serial, ())) for serial in moved}
             is_quiet = not moved and not left and self._seems_over(tail)
             self._quiet[name] = self._quiet.get(name, 0) + 1 if is_quiet else 0
-        table = self._teller.happenings(parts)
+        table = self._extractor.happenings(parts)
         if ends := self._ends():
             table = np.concatenate((table, table_of(ends)))
-        batch = self._naming.taken(self.state.moment, table)
-        if not threads and not batch.says_something:
+        batch = self._naming.next_batch(self.state.moment, table)
+        if not threads and not batch.has_content:
             return None
         forgotten = self.state.apply(batch)
         self._naming.forget(forgotten)
-        self._teller.forget(forgotten)
+        self._extractor.forget(forgotten)
         reached: dict[str, Any] = {"threads": threads, "next": self._naming.next_number, "over": sorted(self._over)}
-        return Found(batch, reached | self._teller.changes())
+        return Reading(batch, reached | self._extractor.changes())
 
     @property
     def is_over(self) -> bool:
-        """Is the run over, and all of it read?"""
+        """Whether the run is over and was read to the end."""
         if not self._folder_seen or any(name not in self._over for name in self._tails):
             return False
         try:
@@ -151,7 +161,7 @@ class Following:
             tail.close()
 
     def _list(self) -> None:
-        """New processes, in the order of their starts."""
+        """Open new trace files, and pass all processes on in the order of their starts."""
         seen = self.folder.stat().st_mtime_ns
         unknown = [name for name, tail in self._tails.items() if not tail.found.readable]
         if seen == self._folder_seen and not unknown:
@@ -163,10 +173,10 @@ class Following:
                 with contextlib.suppress(OSError):
                     self._tails[path.name].prepare()
         known = [tail.found for tail in self._tails.values() if tail.found.readable]
-        self._teller.processes(sorted(known, key=lambda one: (one.header.start_wall_ns, one.header.pid)))
+        self._extractor.processes(sorted(known, key=lambda one: (one.header.start_wall_ns, one.header.pid)))
 
     def _clock(self, tail: ProcessTail) -> Clock:
-        """Of all processes of one boot the same."""
+        """Return the clock of a process, which is the same for all processes of one boot."""
         alike = [one for one in self._tails.values() if one.found.boot_id == tail.found.boot_id and one.found.readable]
         if not alike:
             return Clock(clock_map.MONOTONIC, 0)
@@ -182,9 +192,9 @@ class Following:
         return clock
 
     def _seems_over(self, tail: ProcessTail) -> bool:
-        if tail.behind:
+        if tail.has_more:
             return False
-        if self._elsewhere or not tail.found.info:  # or damaged, so that nobody knows whose it was
+        if self._elsewhere or not tail.found.info:  # damaged: its process is unknown
             return tail.found.header.state == State.CLOSED or self._run_is_over()
         return tail.is_over if tail.found.readable else self._run_is_over()
 
@@ -194,7 +204,7 @@ class Following:
         return self.info.finished is not None or (self._elsewhere and is_abandoned(self.folder, self.info))
 
     def _have_ended(self, name: str, tail: ProcessTail) -> list[int]:
-        """The threads that have finished a chunk and begun no other for some time."""
+        """Return the threads that finished a chunk and have not begun another for `ENDED_SECONDS`."""
         now = time.monotonic()
         for thread in [one for one in self._ended if one[0] == name and one[1] not in tail.ended]:
             del self._ended[thread]
@@ -203,25 +213,25 @@ class Following:
         return found
 
     def _ends(self) -> list[Row]:
-        """Of threads and processes that are over now."""
+        """Return the deletions of threads and processes that are over now."""
         rows: list[Row] = []
         for name, tail in self._tails.items():
             uid, ns = tail.uid, self._last_ns.get(name, 0)
             for serial in self._have_ended(name, tail):
-                rows += self._teller.ended(uid, serial, ns)
-            if name not in self._over and self._quiet.get(name, 0) >= SETTLE_LOOKS:
+                rows += self._extractor.ended(uid, serial, ns)
+            if name not in self._over and self._quiet.get(name, 0) >= SETTLE_POLLS:
                 self._over.add(name)
                 tail.close()
-                rows += self._teller.over(uid, ns)
+                rows += self._extractor.over(uid, ns)
         return rows
 
 
-def put(kept: dict[str, Any], reached: Mapping[str, Any]) -> None:
-    """Of one batch more to what was kept before it; in place, but for messages, which are added one after the other."""
+def put(saved: dict[str, Any], reached: Mapping[str, Any]) -> None:
+    """Update a saved position by one batch. Values are replaced, except that messages are appended."""
     for name, threads in reached["threads"].items():
-        kept.setdefault("threads", {}).setdefault(name, {}).update(threads)
-    kept |= {name: value for name, value in reached.items() if name not in ("threads", "messages")}
-    known = kept.setdefault("messages", {})
+        saved.setdefault("threads", {}).setdefault(name, {}).update(threads)
+    saved |= {name: value for name, value in reached.items() if name not in ("threads", "messages")}
+    known = saved.setdefault("messages", {})
     for what, changed in reached.get("messages", {}).items():
         known[what] = [*known.get(what, ()), *changed]
 

@@ -1,1 +1,1 @@
-"""One file per foreign format that can be imported."""
+"""Read foreign formats, one module per format."""

@@ -1,7 +1,7 @@
-"""Reads Chrome's trace events, as Perfetto, VizTracer and many others write them: an array, or an object that holds one.
+"""Read Chrome's trace events, which Perfetto, VizTracer and others write: an array, or an object that contains one.
 
-Slices nest by time on their thread; asynchronous ones follow from the slice that began them; flows are edges.
-Invariant: an array that is cut off is read up to the cut, as the format allows, and said to be cut.
+Slices of a thread are nested by time. An asynchronous slice is caused by the slice that began it. Flows are edges.
+Invariant: a truncated array is read up to its end, as the format allows, and reported as a problem.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from clew.records.format.event import CALLS, EdgeKind, Kind
 
 MICROSECOND = 1000
 _ASYNC = {"b": "b", "n": "n", "e": "e", "S": "b", "T": "n", "p": "n", "F": "e"}
-"""Of the older forms, too."""
+"""The phases of asynchronous events, with the current phase for each older one."""
 _SLICE = frozenset("XBE")
 _FLOW = frozenset("stf")
 _INSTANT = frozenset("iIR")
 _WORDS = {
-    "C": "counter", "D": "object's end", "N": "object's beginning", "O": "object", "P": "sample", "V": "memory dump",
+    "C": "counter", "D": "object's end", "N": "object's creation", "O": "object", "P": "sample", "V": "memory dump",
     "v": "memory dump", "c": "clock", "(": "context", ")": "context",
 }  # fmt: skip
 _WITH_PLACE = re.compile(r"(.+) \((.+):(\d+)\)", re.S)
@@ -51,7 +51,7 @@ class _Moment(NamedTuple):
 
 
 def decoder(text: str) -> Decimal:
-    """Times are in microseconds with decimals, which a float could not hold to the nanosecond."""
+    """Parse a time. Times are decimal microseconds, and a float would lose nanoseconds."""
     return Decimal(text)
 
 
@@ -70,10 +70,10 @@ def read_json(stream: JsonStream, collector: Collector) -> None:
             elif first == "[":
                 reader.events(stream)
             else:
-                raise stream.error("a list of trace events is expected")
+                raise stream.error("expected a list of trace events")
     except Cut:
         where = f"{stream.source.path}@{stream.position}"
-        what = f"the file ends inside its list of events; the {reader.count:,} before that are here"
+        what = f"the file is cut off inside its list of events; {reader.count:,} events were read"
         collector.problems.append(Problem(where, what))
     reader.finish()
 
@@ -84,24 +84,24 @@ class _Reader:
         self.count = 0
         self.started = 0
         self.is_own = False
-        """Is it an export of clew's?"""
+        """Whether the file is an export of clew."""
         self.counted: dict[str, Any] = {}
         self.tracks: dict[tuple[str, str], int] = {}
         self.names: dict[tuple[str, str], str] = {}
-        """Names of threads by (pid, tid), of processes by (pid, "")."""
+        """The names of threads by (pid, tid), and of processes by (pid, "")."""
         self.places: dict[tuple[str, str, Place], int] = {}
-        """(pid, category, place) to number."""
+        """The number of each (pid, category, place)."""
         self.plain_places: dict[tuple[str, str, str], int] = {}
-        """The same by (pid, category, name), for events that say no more."""
+        """The number of each (pid, category, name), for events without arguments."""
         self.slices = Table(track="q", start="q", end="q", order="q", close="q", place="q", text="q", flags="q")
-        """`order` and `close` are the places in the file of what began and ended it; -1: it was written as a whole."""
+        """`order` and `close` are the positions in the file of the begin and end events; `close` is -1 for a complete event."""
         self.halves = Table(track="q", time="q", begins="b", order="q", place="q", text="q", flags="q")
         self.asynchronous: dict[tuple[str, ...], list[_Moment]] = {}
         self.flows: dict[tuple[str, ...], list[_Moment]] = {}
         self.instants: list[_Moment] = []
 
     def other(self, data: object) -> None:
-        """In clew's own exports the time of the run's start, from which they count, and what was only counted."""
+        """Read the start of the run, to which times are relative, and call counts from an export of clew."""
         if not isinstance(data, dict):
             return
         started = data.get(STARTED)
@@ -117,12 +117,12 @@ class _Reader:
                 self._event(event)
                 self.count += 1
             else:
-                self.collector.strange("value", "not an object; left out")
+                self.collector.count_odd("value", "not an object; left out")
 
     def _event(self, event: Mapping[str, Any]) -> None:
         phase = event.get("ph")
         if not isinstance(phase, str):
-            self.collector.strange("event", "it has no phase; left out")
+            self.collector.count_odd("event", "it has no phase; left out")
             return
         pid, tid = as_text(event.get("pid")), as_text(event.get("tid"))
         arguments = event.get("args")
@@ -132,11 +132,11 @@ class _Reader:
             return
         if phase not in _SLICE and phase not in _ASYNC and phase not in _FLOW and phase not in _INSTANT:
             known = _WORDS.get(phase, f"event of phase {phase!r}")
-            self.collector.strange(known, "nothing that happens in time; left out")
+            self.collector.count_odd(known, "not an event in time; left out")
             return
         time = self.collector.ns(event.get("ts"), MICROSECOND)
         if time == MISSING:
-            self.collector.strange("event", "it has no time; left out")
+            self.collector.count_odd("event", "it has no time; left out")
             return
         time += self.started
         track = self.tracks.setdefault((pid, tid), len(self.tracks))
@@ -176,7 +176,7 @@ class _Reader:
             self.asynchronous.setdefault(key, []).append(moment._replace(phase=_ASYNC[phase]))
 
     def _bound(self, event: Mapping[str, Any], moment: _Moment) -> None:
-        """A slice that says itself which flow it is an end of."""
+        """Add a slice that names its flow by `bind_id`."""
         phase = {(True, False): "s", (True, True): "t", (False, True): "f"}.get(
             (event.get("flow_out") is True, event.get("flow_in") is True)
         )
@@ -202,10 +202,10 @@ class _Reader:
         return number
 
     def _text(self, arguments: Mapping[str, Any] | None) -> int:
-        kept = attribute_names.plain(arguments, without=_PLACE) if arguments else None
-        return self.collector.texts.add_json(kept) if kept else -1
+        plain = attribute_names.plain(arguments, without=_PLACE) if arguments else None
+        return self.collector.texts.add_json(plain) if plain else -1
 
-    # When all is read
+    # After the last event
 
     def finish(self) -> None:
         collector = self.collector
@@ -235,7 +235,7 @@ class _Reader:
         self._count()
 
     def _gap(self, end: _Moment) -> None:
-        """What is missing before a moment."""
+        """Add a gap that ends at a moment."""
         arguments = end.arguments or {}
         lost = arguments.get("lost")
         key = lost if isinstance(lost, int) and 0 < lost < 1 << 63 else 0
@@ -243,7 +243,7 @@ class _Reader:
         self.collector.point(owner, time, Kind.GAP, text=as_text(arguments.get("why")), key=key)
 
     def _count(self) -> None:
-        """Calls that were only counted, given to a place of their function."""
+        """Assign the calls that were only counted to a site of their function."""
         known: dict[str, int] = {}
         for number, site in enumerate(self.collector.sites):
             known.setdefault(site.label, number)
@@ -254,7 +254,7 @@ class _Reader:
                 self.collector.counted[place] = self.collector.counted.get(place, 0) + calls
 
     def _threads(self) -> list[int]:
-        """Per track its pseudo span. Threads of one name are told apart by their numbers."""
+        """Add a pseudo span for each track. Threads with equal names get their numbers as suffixes."""
         collector = self.collector
         used: dict[tuple[str, str], int] = {}
         titles = {key: self.names.get(key) or f"thread {key[1] or '?'}" for key in self.tracks}
@@ -270,7 +270,7 @@ class _Reader:
         return rows
 
     def _pair_halves(self) -> None:
-        """B and E by thread, in the order of time."""
+        """Pair B and E events of each thread in time order."""
         columns = {name: np.array(column, np.int64) for name, column in self.halves.columns.items()}
         order = np.lexsort((columns["order"], columns["time"], columns["track"]))
         rows = zip(*(columns[name][order].tolist() for name in self.halves.columns), strict=True)
@@ -284,13 +284,14 @@ class _Reader:
             if begins:
                 stack.append((time, at, place, text, flags))
             elif stack:
-                start, began, named, said, failed = stack.pop()
-                self.slices.add(track, start, time, began, at, named, self._merged(said, text), failed | flags)
+                start, began, named, begin_text, failed = stack.pop()
+                merged = self._merged(begin_text, text)
+                self.slices.add(track, start, time, began, at, named, merged, failed | flags)
             else:
                 lost += 1
         open_ += self._unended(current, stack, last)
-        self.collector.strange("end", "no slice is open there; left out", lost)
-        self.collector.strange("slice", "it has no end; taken to end with its thread", open_)
+        self.collector.count_odd("end", "no slice is open there; left out", lost)
+        self.collector.count_odd("slice", "it has no end; taken to end with its thread", open_)
 
     def _unended(self, track: int, stack: list[tuple[int, int, int, int, int]], last: int) -> int:
         for start, began, place, text, flags in stack:
@@ -298,27 +299,27 @@ class _Reader:
         return len(stack)
 
     def _merged(self, begin: int, end: int) -> int:
-        """The text of the arguments of both halves; of one that both have, the end's."""
+        """Merge the arguments of both halves; the end event's values win."""
         if begin < 0 or end < 0 or begin == end:
             return max(begin, end)
         try:
             both = json.loads(self.collector.texts.get(begin)) | json.loads(self.collector.texts.get(end))
-        except ValueError:  # too long to be kept whole
+        except ValueError:  # truncated because it is too long
             return begin
         return self.collector.texts.add_json(both)
 
     def _slices(self) -> None:
-        """Spans of all slices, each with the innermost slice of its thread around its beginning as parent."""
+        """Add the spans of all slices; the parent is the innermost slice of the thread around the start."""
         collector = self.collector
         columns = {name: np.array(column, np.int64) for name, column in self.slices.columns.items()}
-        # Halves nest in the order in which they are written; slices that are written whole may come when they end.
+        # B and E events nest in file order, but complete slices can be written when they end.
         whole = np.zeros(len(self.tracks), bool)
         whole[columns["track"][columns["close"] < 0]] = True
         longest = np.where(whole[columns["track"]], -columns["end"], 0)
         order = np.lexsort((columns["order"], longest, columns["start"], columns["track"]))
         process = [self.processes[pid] for pid, _ in self.tracks]
         self.begins: dict[int, tuple[array[int], int]] = {}
-        """Per track the beginnings of its slices, and the row of the first."""
+        """The starts of the slices of each track, and the row of the first slice."""
         stack: list[tuple[int, int, int]] = []
         current, crossing = -1, 0
         for track, start, end, began, close, place, text, flags in zip(
@@ -327,7 +328,7 @@ class _Reader:
             if track != current:
                 stack, current = [], track
                 self.begins[track] = (array("q"), len(collector.spans))
-            # What takes no time may lie at the very end of another one, if it was written before that was ended.
+            # A slice without duration can be at the very end of another slice if it was written before that end.
             while stack and stack[-1][0] <= start and not (stack[-1][0] == end and began < stack[-1][1]):
                 stack.pop()
             crossing += bool(stack) and end > stack[-1][0]
@@ -335,10 +336,12 @@ class _Reader:
             row = collector.spans.add(-1, 0, 0, parent, start, end, self.sites[place], process[track], 0, flags, text)
             self.begins[track][0].append(start)
             stack.append((end, close, row))
-        self.collector.strange("slice", "it crosses the end of another one of its thread; shown beside it", crossing)
+        self.collector.count_odd(
+            "slice", "it crosses the end of another slice of its thread; shown in parallel", crossing
+        )
 
     def _owner(self, track: int, time: int) -> tuple[int, int]:
-        """The innermost slice of a thread at a time, the thread itself when there is none; and the time again."""
+        """Return the innermost slice of a thread at a time, or the thread itself; and the time."""
         spans = self.collector.spans.columns
         begins, first = self.begins.get(track, (array("q"), 0))
         place = bisect_right(begins, time) - 1
@@ -348,7 +351,7 @@ class _Reader:
         return row, time
 
     def _next(self, track: int, time: int) -> tuple[int, int]:
-        """The slice of a thread that begins next, and when; else the one around."""
+        """Return the next slice of a thread and its start, or the surrounding slice if there is none."""
         begins, first = self.begins.get(track, (array("q"), 0))
         place = bisect_left(begins, time)
         return (first + place, begins[place]) if place < len(begins) else self._owner(track, time)
@@ -357,7 +360,7 @@ class _Reader:
         collector = self.collector
         spans = collector.spans.columns
         open_: list[tuple[int, int, Mapping[str, Any]]] = []
-        """Place, row and arguments."""
+        """The place, row and arguments of each open slice."""
         for moment in moments:
             if moment.phase == "b":
                 parent = open_[-1][1] if open_ else self._owner(moment.track, moment.time)[0]
@@ -369,7 +372,7 @@ class _Reader:
                 open_.append((moment.place, row, arguments))
             elif not open_:
                 if moment.phase == "e":
-                    collector.strange("end", "no slice is open there; left out")
+                    collector.count_odd("end", "no slice is open there; left out")
                 else:
                     self._instant(moment, *self._owner(moment.track, moment.time))
             elif moment.phase == "n":
@@ -384,13 +387,13 @@ class _Reader:
 
     def _flow(self, moments: list[_Moment], channel: str, name: str) -> None:
         before: tuple[int, int] | None = None
-        said: Mapping[str, Any] | None = None
+        source_arguments: Mapping[str, Any] | None = None
         for moment in moments:
             encloses = moment.phase != "f" or moment.encloses
             here = self._owner(moment.track, moment.time) if encloses else self._next(moment.track, moment.time)
             if moment.phase != "s":
                 if before is None:
-                    self.collector.strange("flow", "it ends without a beginning; left out")
+                    self.collector.count_odd("flow", "it ends without a beginning; left out")
                 else:
                     (source, sent), (target, came) = before, here
                     self.collector.link(
@@ -398,15 +401,15 @@ class _Reader:
                         source=source,
                         source_time=sent,
                         target_time=came,
-                        source_kind=_own_kind(said, Kind.SEND),
+                        source_kind=_own_kind(source_arguments, Kind.SEND),
                         target_kind=_own_kind(moment.arguments, Kind.JOIN),
                         kind=EdgeKind.__members__.get(name.upper(), EdgeKind.USE),
                         channel=channel,
                         text="" if name.upper() in EdgeKind.__members__ else name,
                     )
-            before, said = (here, moment.arguments) if moment.phase != "f" else (None, None)
+            before, source_arguments = (here, moment.arguments) if moment.phase != "f" else (None, None)
         if before is not None:
-            self.collector.strange("flow", "it has no end", 1)
+            self.collector.count_odd("flow", "it has no end", 1)
 
     def _instant(self, moment: _Moment, owner: int, time: int) -> None:
         collector = self.collector
@@ -417,27 +420,27 @@ class _Reader:
             collector.point(owner, time, Kind.MARK, channel=name, text=as_text(arguments.get("value")))
             return
         text, level, logger = attribute_names.event_words(name, arguments)
-        kept = attribute_names.plain(arguments, without=("message", "level", "logger", *_PLACE))
-        collector.log(time, text, owner=owner, level=level, logger=logger, attributes=kept,
+        other = attribute_names.plain(arguments, without=("message", "level", "logger", *_PLACE))
+        collector.log(time, text, owner=owner, level=level, logger=logger, attributes=other,
                       site=attribute_names.log_site(collector, site.component, arguments))  # fmt: skip
 
 
 def _own_kind(arguments: Mapping[str, Any] | None, otherwise: Kind) -> int:
-    """What clew's own exports say that an edge's end was."""
+    """Return the kind of an edge's end event that an export of clew contains, else the default."""
     kind = Kind.__members__.get(str((arguments or {}).get(EVENT, "")).upper(), otherwise)
     return int(otherwise if kind in CALLS else kind)
 
 
 STARTED, EVENT, COUNTED = "clew.started", "clew.event", "clew.counted"
 GAP, SUSPENDED = "gap", "suspended"
-"""Categories of stretches in clew's own exports that are no calls."""
+"""The categories of intervals in exports of clew that are not calls."""
 MARK = "mark"
-"""The category of the marks in clew's own exports."""
+"""The category of marks in exports of clew."""
 _PLACE = ("code.namespace", "code.function.name", "code.file.path", "code.line.number")
 
 
 def _of_python(name: str, category: str) -> Place:
-    """VizTracer names a slice `function (file:line)`, or `module.function` when it is written in C."""
+    """Parse VizTracer's names of slices: `function (file:line)`, or `module.function` for C functions."""
     match = _WITH_PLACE.fullmatch(name)
     if match:
         file = match[2]

@@ -1,6 +1,6 @@
-"""Reads Jaeger's JSON: the query service's answers, what its UI downloads, and spans as they lie in its storage.
+"""Read Jaeger's JSON: answers of its query service, downloads of its UI, and spans from its storage.
 
-Which process ran a span is told after the spans. Invariant: of a trace only the span at hand is in memory.
+The processes of a trace follow after its spans. Invariant: only one span of a trace is decoded at a time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MICROSECOND = 1000
 _SPAN = frozenset({
     "traceID", "spanID", "parentSpanID", "flags", "operationName", "references", "startTime", "startTimeMillis",
     "duration", "tags", "tag", "logs", "processID", "process", "warnings",
-    # What the UI adds for itself.
+    # Fields that the UI adds.
     "hasChildren", "childSpanIds", "childSpanCount", "childSpans", "depth", "relativeStartTime", "subsidiarilyReferencedBy",
 })  # fmt: skip
 
@@ -41,14 +41,14 @@ def read_json(stream: JsonStream, collector: Collector) -> None:
 
 
 def _document(stream: JsonStream, collector: Collector) -> None:
-    """A trace, a list of them, or either as the `data` of an answer."""
+    """Read a trace, a list of traces, or an answer with either as `data`."""
     if stream.peek() == "[":
         for _ in stream.items():
             _document(stream, collector)
         return
     if stream.peek() != "{":
         stream.value()
-        collector.strange("value", "not an object; left out")
+        collector.count_odd("value", "not an object; left out")
         return
     trace = _Trace(collector)
     alone: dict[str, Any] = {}
@@ -63,14 +63,14 @@ def _document(stream: JsonStream, collector: Collector) -> None:
         else:
             alone[key] = stream.value()
     if "spanID" in alone and "operationName" in alone:
-        trace.span(alone)  # a span by itself, as Elasticsearch keeps it
+        trace.span(alone)  # a single span, as stored in Elasticsearch
     elif isinstance(alone.get("errors"), list) and alone["errors"]:
-        collector.strange("error", f"told by Jaeger itself: {as_text(alone['errors'])[:200]}")
+        collector.count_odd("error", f"reported by Jaeger: {as_text(alone['errors'])[:200]}")
     trace.settle()
 
 
 class _Trace:
-    """A trace's spans, with numbers of its own for processes and places until it is over."""
+    """The spans of a trace, with local numbers of processes and places until `settle`."""
 
     def __init__(self, collector: Collector) -> None:
         self.collector = collector
@@ -87,7 +87,7 @@ class _Trace:
     def span(self, span: object) -> None:
         collector = self.collector
         if not isinstance(span, dict):
-            collector.strange("value", "not an object; left out")
+            collector.count_odd("value", "not an object; left out")
             return
         name = as_text(span.get("processID"))
         if isinstance(span.get("process"), dict):
@@ -101,7 +101,7 @@ class _Trace:
         process = self.names.setdefault(name, len(self.names))
         if unknown := span.keys() - _SPAN:
             collector.unknown(unknown, "in a span")
-        # In Elasticsearch tags may be an object of their own.
+        # In Elasticsearch, tags can be a separate object.
         tags = tags_of(span.get("tags")) | tags_of(span.get("tag"))
         parent, follows, others = _parents(span)
         flags = attribute_names.KINDS.get(str(tags.get("span.kind", "")).lower(), 0) | attribute_names.failed(tags)
@@ -135,10 +135,10 @@ class _Trace:
                 attributes=attribute_names.plain(fields, without=("message", "level", "logger")) if fields else None,
             )
         if span.get("warnings"):
-            collector.strange("span", "it has warnings of Jaeger's own", 1)
+            collector.count_odd("span", "it has warnings by Jaeger", 1)
 
     def settle(self) -> None:
-        """Puts in the run's numbers."""
+        """Replace the local numbers by those of the run."""
         collector = self.collector
         if not self.names:
             return
@@ -146,7 +146,7 @@ class _Trace:
         for name in self.names:
             info = self.known.get(name)
             if info is None:
-                collector.strange("process", "named by spans, but not described")
+                collector.count_odd("process", "named by spans, but not described")
                 info = {}
             service = as_text(info.get("serviceName")) or name or "unnamed"
             services.append(service)
@@ -164,7 +164,7 @@ class _Trace:
 
 
 def _parents(span: Mapping[str, Any]) -> tuple[object, bool, list[tuple[object, object]]]:
-    """The parent's id, whether the span only follows from it, and (trace, id) of whatever else it refers to."""
+    """Return the parent's id, whether the span follows from it, and the (trace, id) of the other references."""
     inside: list[dict[str, Any]] = []
     outside: list[dict[str, Any]] = []
     for reference in dicts(span.get("references")):

@@ -1,7 +1,7 @@
-"""Reads OTLP: traces and logs, as JSON (documents, lines) or protobuf (a message, or the collector's sequence of them).
+"""Read OTLP traces and logs as JSON (documents, lines) or protobuf (a message, or the collector's sequence of messages).
 
-Both ways lead through the JSON form's plain objects. Invariant: of a file of any size at most one resource's part, in JSON
-one span, is in memory.
+Protobuf is converted to the plain objects of the JSON form. Invariant: at most one resource (in JSON: one span) is in memory,
+for a file of any size.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from clew.graph.formats.spans.collector import EXPLICIT, FAILED, MISSING, Collec
 from clew.records.format.event import CALLS, EdgeKind, Kind
 
 RESOURCES = {"resourceSpans": "scopeSpans", "resourceLogs": "scopeLogs", "batches": "scopeSpans"}
-"""Top-level keys; Tempo calls the first one `batches`."""
+"""The top-level keys; Tempo uses `batches` for `resourceSpans`."""
 _SCOPES = {
     "scopeSpans": "spans", "instrumentationLibrarySpans": "spans", "scopeLogs": "logRecords",
     "instrumentationLibraryLogs": "logRecords",
 }  # fmt: skip
 _WRAPPED = ("result", "trace")
 _SEVERITIES = (5, 10, 20, 30, 40, 50)
-"""TRACE to FATAL, four numbers each."""
+"""The levels of TRACE to FATAL, which have four severity numbers each."""
 OWN_EDGES, OWN_STRAND, OWN_EVENT, OWN_LINK = "clew.edges", "clew.strand", "clew.event", "clew.edge"
 OWN_LOST = "clew.lost"
-"""Attributes of clew's own export, see `export_otlp`."""
+"""The attributes in exports of clew; see `graph/formats/writers/otlp.py`."""
 
 
 def attributes_of(pairs: object) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def attributes_of(pairs: object) -> dict[str, Any]:
 
 
 def any_value(value: object) -> Any:
-    """An AnyValue as plain data."""
+    """Convert an AnyValue to plain data."""
     if not isinstance(value, dict) or not value:
         return None
     name, held = next(iter(value.items()))
@@ -53,7 +53,7 @@ def any_value(value: object) -> Any:
 
 
 class Reader:
-    """Puts resources' spans and logs into a collector."""
+    """Adds the spans and logs of resources to a collector."""
 
     def __init__(self, collector: Collector) -> None:
         self.collector = collector
@@ -74,7 +74,7 @@ class Reader:
             return
         if stream.peek() != "{":
             stream.value()
-            self.collector.strange("value", "not an object; left out")
+            self.collector.count_odd("value", "not an object; left out")
             return
         for key in stream.members():
             if key in RESOURCES and stream.peek() == "[":
@@ -93,7 +93,7 @@ class Reader:
         begin: Callable[[Mapping[str, Any]], None],
         parts: Mapping[str, Callable[[JsonStream, str], None]],
     ) -> None:
-        """An object whose `head` says what its parts are about. Parts before their head wait for it."""
+        """Read an object whose member `head` describes its parts; parts that precede the head wait for it."""
         if stream.peek() != "{":
             stream.value()
             return
@@ -106,7 +106,7 @@ class Reader:
                 begin(value if isinstance(value, dict) else {})
                 seen = True
             elif key in parts and stream.peek() == "[":
-                # A scope says nothing about its spans that could not be said later; a resource, and a logger, have to be known.
+                # Spans do not need their scope, but scopes need their resource, and log records need their logger.
                 if seen or key == "spans":
                     parts[key](stream, key)
                 else:
@@ -127,7 +127,7 @@ class Reader:
 
     def _part(self, key: str, value: Any) -> None:
         if not isinstance(value, dict):
-            self.collector.strange("value", "not an object; left out")
+            self.collector.count_odd("value", "not an object; left out")
         elif key == "spans":
             self.span(value)
         elif key == "logRecords":
@@ -155,7 +155,7 @@ class Reader:
 
     def span(self, span: Mapping[str, Any]) -> None:
         collector = self.collector
-        self._look_over(span, _SPAN, "in a span")
+        self._count_unusual(span, _SPAN, "in a span")
         attributes = attributes_of(span.get("attributes"))
         status = span.get("status")
         status = status if isinstance(status, dict) else {}
@@ -169,7 +169,7 @@ class Reader:
         start, end = collector.ns(span.get("startTimeUnixNano")), collector.ns(span.get("endTimeUnixNano"))
         id_ = collector.span_id(self._id(span.get("spanId"), 8))
         if not self.explicit:
-            # 0 is how the protocol says that there is none; in clew's own exports everything has its time.
+            # In the protocol, 0 means no time; in exports of clew, every event has a time.
             start, end = start or MISSING, end or MISSING
         if OWN_STRAND in attributes:
             row = self._strand(attribute_names.thread_name(attributes), trace, id_)
@@ -184,25 +184,25 @@ class Reader:
                 process=self.process,
                 thread=collector.thread(self.process, attribute_names.thread_name(attributes)),
                 flags=flags,
-                attributes=attribute_names.plain(attributes, without=_TOLD if self.explicit else _KNOWN),
+                attributes=attribute_names.plain(attributes, without=_STORED_PLACE if self.explicit else _KNOWN),
             )
         if trace < 0:
-            collector.strange("span", "it has no trace id")
+            collector.count_odd("span", "it has no trace id")
         for event in dicts(span.get("events")):
             self._event(row, event)
         for link in dicts(span.get("links")):
             self._link(row, link)
 
-    def _look_over(self, part: Mapping[str, Any], known: frozenset[str], where: str) -> None:
+    def _count_unusual(self, part: Mapping[str, Any], known: frozenset[str], where: str) -> None:
         if unknown := part.keys() - known:
             self.collector.unknown(unknown, where)
         for name, noun in _DROPPED.items():
             count = part.get(name)
             if count and isinstance(count, int):
-                self.collector.strange(noun, "left out by who wrote the file", count)
+                self.collector.count_odd(noun, "dropped by the writer of the file", count)
 
     def _strand(self, name: str, trace: int, id_: int) -> int:
-        """A thread or task of clew's own export; one with much to tell does so in several spans."""
+        """Return the row of a strand of an export of clew, which can consist of several spans."""
         thread = self.collector.thread(self.process, name or "thread")
         if thread not in self._strands:
             self._strands[thread] = self.collector.pseudo(self.process, thread, trace, id_)
@@ -260,7 +260,7 @@ class Reader:
 
     def log(self, record: Mapping[str, Any]) -> None:
         collector = self.collector
-        self._look_over(record, _RECORD, "in a log")
+        self._count_unusual(record, _RECORD, "in a log")
         attributes = attributes_of(record.get("attributes"))
         time = collector.ns(record.get("timeUnixNano"))
         if time in (MISSING, 0):
@@ -286,13 +286,13 @@ class Reader:
         )
 
     def _id(self, written: object, size: int) -> object:
-        """Ids are hexadecimal; what protobuf's own JSON printers make of them is base64."""
+        """Return an id in hexadecimal; protobuf's JSON printers write base64."""
         if isinstance(written, str) and len(written) == (24 if size == 16 else 12) and written.endswith("="):
             try:
                 decoded = base64.b64decode(written, validate=True)
             except (binascii.Error, ValueError):
                 return written
-            self.collector.strange("id", "written in base64, against the protocol; understood")
+            self.collector.count_odd("id", "base64 instead of hexadecimal; decoded")
             return decoded.hex()
         return written
 
@@ -309,7 +309,7 @@ _RECORD = frozenset({
     "droppedAttributesCount", "flags", "traceId", "spanId", "eventName",
 })  # fmt: skip
 _KNOWN = ("thread.name", "thread.id")
-_TOLD = (*_KNOWN, "code.file.path", "code.line.number", "code.function.name", "code.namespace")
+_STORED_PLACE = (*_KNOWN, "code.file.path", "code.line.number", "code.function.name", "code.namespace")
 _LOGGED = ("message", "level", "logger", "code.file.path", "code.line.number", "code.function.name", "code.namespace")
 
 
@@ -318,7 +318,7 @@ def read_json(stream: JsonStream, collector: Collector) -> None:
 
 
 def messages(parts: Iterator[tuple[str, Mapping[str, Any]]], collector: Collector) -> None:
-    """Resources in the JSON form's plain objects, each with the name of the list it is in."""
+    """Add resources as plain objects of the JSON form, each with the name of its list."""
     reader = Reader(collector)
     for key, resource in parts:
         if key not in RESOURCES:

@@ -1,7 +1,7 @@
-"""OTLP in protobuf, in the plain objects of its JSON form: a message, or messages with their lengths before them.
+"""Read OTLP in protobuf as plain objects of the JSON form: one message, or messages prefixed by their lengths.
 
-A file is taken apart at its top by hand, so that only one resource's message is decoded at a time; the messages
-themselves are decoded by the protocol's own library. Invariant: bytes that are no OTLP end in one `FormatError` with an offset.
+This module splits the top level of a file, so that only one resource is decoded at a time; the protocol's library decodes the
+resources. Invariant: bytes that are not OTLP raise one `FormatError` with an offset.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 RESOURCES_TAG = 0x0A
-"""Field 1, with a length: the only field of every message at the top."""
+"""The tag of field 1 with a length, the only field of all top-level messages."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def looks_like(start: bytes) -> bool:
-    """Are these the first bytes of OTLP in protobuf, with or without a length of four bytes before it?"""
+    """Return whether these are the first bytes of OTLP in protobuf, with or without a length prefix of four bytes."""
     return _is_message(start) or (len(start) > 8 and start[0] == 0 and _is_message(start[4:]))
 
 
@@ -32,12 +32,12 @@ def _is_message(start: bytes) -> bool:
     if not start or start[0] != RESOURCES_TAG:
         return False
     length, at = _varint(start, 1)
-    # Inside, a resource (field 1), scopes (2) or a schema's address (3).
+    # The content begins with a resource (field 1), scopes (2) or a schema URL (3).
     return at > 0 and length > 1 and len(start) > at and start[at] in (0x0A, 0x12, 0x1A)
 
 
 def read(source: Source) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each resource with the name of the list it is of. Raises `FormatError`."""
+    """Yield each resource with the name of its list. Raises `FormatError`."""
     library(source)
     framed = source.start(1) == b"\0"
     at = 0
@@ -55,14 +55,14 @@ def read(source: Source) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if not tag:
             return
         if tag[0] != RESOURCES_TAG:
-            raise _damaged(source, at, f"field {tag[0] >> 3} where a resource is expected")
+            raise _damaged(source, at, f"expected a resource, found field {tag[0] >> 3}")
         size, width = _length(source, at + 1)
         yield _resource(source, _exactly(source, size, at + 1 + width), at)
         at += 1 + width + size
 
 
 def of_message(message: bytes, where: Path) -> dict[str, list[Mapping[str, Any]]]:
-    """One message as a document of the JSON form; `where` it came is for errors. Raises `FormatError`."""
+    """Return a message as a document of the JSON form. `where` is its source, for errors. Raises `FormatError`."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     named = _Named(where)
     library(named)
@@ -72,7 +72,7 @@ def of_message(message: bytes, where: Path) -> dict[str, list[Mapping[str, Any]]
 
 
 class Named(Protocol):
-    """What bytes are of."""
+    """The source of bytes, for errors."""
 
     @property
     def path(self) -> Path: ...
@@ -83,11 +83,12 @@ class _Named(NamedTuple):
 
 
 def library(source: Named) -> None:
+    """Raise `FormatError` if the protocol's library is not installed."""
     try:
-        import opentelemetry.proto.trace.v1.trace_pb2  # noqa: F401  # is it there?
+        import opentelemetry.proto.trace.v1.trace_pb2  # noqa: F401  # check that it is installed
     except ImportError:
         raise FormatError(
-            f"{source.path}: OTLP in protobuf; to read it, `pip install 'clew[otlp]'`, or have it exported as JSON"
+            f"{source.path}: OTLP in protobuf; run `pip install 'clew[otlp]'` to read it, or export it as JSON"
         ) from None
 
 
@@ -95,7 +96,7 @@ def _message(source: Named, message: bytes, at: int) -> Iterator[tuple[str, Mapp
     place = 0
     while place < len(message):
         if message[place] != RESOURCES_TAG:
-            raise _damaged(source, at + place, f"field {message[place] >> 3} where a resource is expected")
+            raise _damaged(source, at + place, f"expected a resource, found field {message[place] >> 3}")
         size, begin = _varint(message, place + 1)
         if not begin or begin + size > len(message):
             raise _damaged(source, at + place, "it ends inside a message")
@@ -125,11 +126,11 @@ def _length(source: Source, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, width
         if width > 9:
-            raise _damaged(source, at, "a length that never ends")
+            raise _damaged(source, at, "invalid length")
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number and where it ends; an end of 0 when it does not end."""
+    """Return a number and its end offset, or an offset of 0 if it is cut off or too long."""
     value = 0
     for width in range(10):
         if at + width >= len(data):
@@ -141,11 +142,11 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _damaged(source: Named, at: int, what: str) -> FormatError:
-    return FormatError(f"{source.path}: no OTLP, or damaged, at byte {at:,}: {what}; write or copy the file again")
+    return FormatError(f"{source.path}: not OTLP, or damaged, at byte {at:,}: {what}; write or copy the file again")
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Number, wire type and bytes (of those that have a length) of a message's fields, as far as they make sense."""
+    """Yield number, wire type and content (of fields with a length) of a message's fields, up to the first invalid one."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -166,7 +167,9 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _has_logs(data: bytes) -> bool:
-    """Spans and logs lie at the same places: a span's first field is its trace's id, a log's a time of eight bytes."""
+    """Return whether a resource has logs. Spans and logs have the same field number; a span begins with its trace id,
+    and a log with a time of eight bytes.
+    """
     for number, _, scope in _fields(data):
         for inner, _, record in _fields(scope) if number == 2 else ():
             for field, wire, _ in _fields(record) if inner == 2 else ():
@@ -177,8 +180,10 @@ def _has_logs(data: bytes) -> bool:
 
 
 def _has_metrics(data: bytes) -> bool:
-    """Metrics lie where spans do. Of a span times are eight bytes; a metric's name and description are no ids, and what
-    it measures is a message."""
+    """Return whether a resource has metrics, which have the same field number as spans.
+
+    A span has times of eight bytes. A metric's name and description are not ids, and its data is a message.
+    """
     for number, _, scope in _fields(data):
         for inner, _, record in _fields(scope) if number == 2 else ():
             fields = {field: (wire, content) for field, wire, content in _fields(record) if inner == 2}
@@ -283,6 +288,6 @@ def _log(record: LogRecord) -> dict[str, Any]:
         "traceId": record.trace_id.hex(),
         "spanId": record.span_id.hex(),
         "droppedAttributesCount": record.dropped_attributes_count,
-        # Versions of the library before 1.5 of the protocol do not know it.
+        # Libraries for versions of the protocol before 1.5 lack the field.
         "eventName": getattr(record, "event_name", ""),
     }

@@ -1,8 +1,8 @@
-"""Reads logs with vector clocks, as ShiViz does: a regular expression with the groups `host`, `clock` and `event`.
+"""Read logs with vector clocks like ShiViz: by a regular expression with the groups `host`, `clock` and `event`.
 
-A host is a strand of its own. Where a host's clock learns of another host's event, an edge leads from there, unless one of the
-others it learns of already knows it: the fewest edges that have the same order. Invariant: edges never form a circle; what
-clocks contradict each other about is left out and counted.
+Each host is a strand. If an event's clock learns of events of other hosts, edges lead from them. An edge is omitted if another
+event that is learnt of implies it, so the edges are the fewest with the same order. Invariant: edges never form a cycle.
+Contradictions between clocks are counted, and their edges are left out.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ FORMS = (
     r"^(?<event>.+)\n(?<host>\S+) (?<clock>\{.*\})$",
     r"^(?<host>\S+) (?<clock>\{.*?\}) (?<event>.*)$",
 )
-"""Tried in this order; that of the file's first event is taken."""
+"""The common forms; the one that matches the beginning of the file best is used."""
 _CLOCK_LINE = re.compile(r"^\S+ \{[^{}]*\}", re.M)
 _TIMES = ("timestamp", "time", "date", "ts")
 _NEEDED = ("host", "clock", "event")
 _CALL = re.compile(r"(Entering|Exiting) (\S.*)")
 STEP = 1000
-"""Nanoseconds between an event and the next one in a log without times."""
+"""The distance of consecutive events in a log without times, in nanoseconds."""
 
 
 @dataclass(eq=False)
@@ -53,7 +53,7 @@ class _Event:
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """A pattern with ShiViz's groups `(?<name>…)` or Python's `(?P<name>…)`. Raises `FormatError`."""
+    """Compile a pattern with groups in the syntax of ShiViz, `(?<name>…)`, or Python, `(?P<name>…)`. Raises `FormatError`."""
     try:
         compiled = re.compile(re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", pattern), re.M)
     except re.error as error:
@@ -61,8 +61,8 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     missing = [name for name in _NEEDED if name not in compiled.groupindex]
     if missing:
         raise FormatError(
-            f"--pattern {pattern!r}: it has no group {' and none '.join(missing)}; "
-            r"write for example (?<host>\S*) (?<clock>\{.*\})\n(?<event>.*)"
+            f"--pattern {pattern!r}: missing groups: {', '.join(missing)}; "
+            r"for example, (?<host>\S*) (?<clock>\{.*\})\n(?<event>.*)"
         )
     return compiled
 
@@ -88,17 +88,17 @@ def read(source: Source, collector: Collector, pattern: str = "") -> None:
         hosts.setdefault(event.host, []).append(event)
     if not hosts:
         raise FormatError(
-            f"{source.path}: nothing in it matches {compiled.pattern!r}; say with --pattern how its events are written, "
+            f"{source.path}: no line matches {compiled.pattern!r}; describe its events with --pattern, "
             r"for example '(?<host>\S*) (?<clock>\{.*\})\n(?<event>.*)'"
         )
     for events in hosts.values():
         events.sort(key=lambda event: event.own)
         again = sum(one.own == other.own for one, other in pairwise(events))
-        collector.strange("event", "its host's clock did not move on", again)
+        collector.count_odd("event", "its host's clock did not advance", again)
     _find_causes(hosts, collector)
     order = _in_order(hosts, collector)
     _give_times(source, order, hosts, collector)
-    _put_down(hosts, collector)
+    _collect(hosts, collector)
 
 
 def _form(source: Source, text: str) -> re.Pattern[str]:
@@ -107,14 +107,14 @@ def _form(source: Source, text: str) -> re.Pattern[str]:
     best = max(compiled, key=lambda form: _score(form, start))
     if not _score(best, start)[0]:
         raise FormatError(
-            f"{source.path}: no log with vector clocks in a common form; say with --pattern how its events are written, "
+            f"{source.path}: not a log with vector clocks in a common form; describe its events with --pattern, "
             r"for example '(?<host>\S*) (?<clock>\{.*\})\n(?<event>.*)'"
         )
     return best
 
 
 def _score(form: re.Pattern[str], start: str) -> tuple[int, int, int]:
-    """Events that are found, less what is skipped before the first; forms that say more about an event first."""
+    """Rank a form by the events it finds, by the text skipped before the first event, and by its number of groups."""
     found = [match for match in form.finditer(start) if _is_clock(match["clock"])]
     return (len(found), -found[0].start() if found else 0, len(form.groupindex))
 
@@ -132,18 +132,18 @@ def _events(text: str, compiled: re.Pattern[str], collector: Collector) -> Itera
             counts = json.loads(clock)
             counts = {str(name): int(count) for name, count in counts.items()}
         except (ValueError, AttributeError, TypeError):
-            collector.strange("event", "its clock is no JSON object of numbers; left out")
+            collector.count_odd("event", "its clock is not a JSON object of numbers; left out")
             continue
         if host not in counts:
-            collector.strange("event", "its clock does not name its own host; left out")
+            collector.count_odd("event", "its clock does not name its own host; left out")
             continue
         yield _Event(host, counts, event.strip(), time, groups)
     skipped += sum(bool(line.strip()) for line in text[end:].split("\n"))
-    collector.strange("line", "of no event, by the pattern; left out", skipped)
+    collector.count_odd("line", "not matched by the pattern; left out", skipped)
 
 
 def _time(text: str) -> int:
-    """Digits in seconds, milli-, micro- or nanoseconds by their number, or an ISO date."""
+    """Parse an ISO date, or digits as s, ms, µs or ns depending on their number."""
     text = text.strip()
     if text.isdecimal() and len(text) < 25:
         value = int(text)
@@ -186,7 +186,7 @@ def _find_causes(hosts: Mapping[str, list[_Event]], collector: Collector) -> Non
                 )
             ]
             before = event.clock
-    collector.strange("clock entry", "of an event that the log does not have; the last one before it is taken", unknown)
+    collector.count_odd("clock entry", "its event is not in the log; the last event before it is used", unknown)
 
 
 def _knows(one: _Event, other: _Event) -> bool:
@@ -198,7 +198,7 @@ def _latest(events: list[_Event], after: int, until: int) -> _Event | None:
 
 
 def _in_order(hosts: Mapping[str, list[_Event]], collector: Collector) -> list[_Event]:
-    """Every event after its causes. Where clocks contradict each other, the earliest event in the way loses its causes."""
+    """Order events so that causes precede effects. If clocks contradict each other, the earliest blocked event loses causes."""
     place = dict.fromkeys(hosts, 0)
     done: set[int] = set()
     order: list[_Event] = []
@@ -217,17 +217,17 @@ def _in_order(hosts: Mapping[str, list[_Event]], collector: Collector) -> list[_
         if waiting and not moved:
             stuck = min((hosts[host][place[host]] for host in waiting), key=lambda event: sum(event.clock.values()))
             stuck.causes = [cause for cause in stuck.causes if id(cause) in done]
-            collector.strange("event", "its clock contradicts those it knows; their edges are left out")
+            collector.count_odd("event", "its clock contradicts clocks that it knows; their edges are left out")
     return order
 
 
 def _give_times(source: Source, order: list[_Event], hosts: Mapping[str, list[_Event]], collector: Collector) -> None:
     lacking = sum(event.time == MISSING for event in order)
     if lacking:
-        what = "their events are placed a microsecond after the last one that they know of, which is no duration"
+        what = "each event is placed a microsecond after the last event that it knows of; durations have no meaning"
         if lacking < len(order):
-            collector.strange("event", "it has no time, so that none is used")
-        collector.problems.append(Problem(str(source.path), f"the log tells no times: {what}"))
+            collector.count_odd("event", "it has no time, so no times are used")
+        collector.problems.append(Problem(str(source.path), f"the log has no times: {what}"))
         latest: dict[str, int] = {}
         for event in order:
             known = [latest.get(event.host, -STEP), *(cause.time for cause in event.causes)]
@@ -238,14 +238,14 @@ def _give_times(source: Source, order: list[_Event], hosts: Mapping[str, list[_E
         for event in events:
             if last is not None and event.time <= last:
                 if event.time < last:
-                    collector.strange(
-                        "event", "its time is before the one of its host's last event; taken as just after"
+                    collector.count_odd(
+                        "event", "its time is before that of its host's previous event; moved just after it"
                     )
                 event.time = last + 1
             last = event.time
 
 
-def _put_down(hosts: Mapping[str, list[_Event]], collector: Collector) -> None:
+def _collect(hosts: Mapping[str, list[_Event]], collector: Collector) -> None:
     for events in hosts.values():
         for event in events:
             for cause in event.causes:
@@ -257,14 +257,14 @@ def _put_down(hosts: Mapping[str, list[_Event]], collector: Collector) -> None:
         for event in events:
             for cause in event.causes:
                 joins.append((cause, collector.point(row, event.time, Kind.JOIN, channel="message")))
-            _put_event(event, row, host, collector)
+            _collect_event(event, row, host, collector)
             if event.sends:
                 event.point = collector.point(row, event.time, Kind.SEND, channel="message")
     for cause, point in joins:
         collector.joined.add(cause.point, point)
 
 
-def _put_event(event: _Event, row: int, host: str, collector: Collector) -> None:
+def _collect_event(event: _Event, row: int, host: str, collector: Collector) -> None:
     entered, left = event.attributes.pop("enter", ""), event.attributes.pop("exit", "")
     call = _CALL.fullmatch(event.text)
     if call and not entered and not left:

@@ -1,7 +1,7 @@
-"""Reads Zipkin's JSON, version 2: a list of spans, a list of traces, or spans line by line.
+"""Read Zipkin's JSON, version 2: a list of spans, a list of traces, or one span per line.
 
-Caller and called share a span's id there, each reporting its own half. Invariant: a time that a half does not tell is the
-other's to tell; it is never invented from the name.
+Caller and callee share a span's id, and each reports its own half. Invariant: a missing time of one half is taken from the
+other half only.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def _document(stream: JsonStream, collector: Collector) -> None:
     if isinstance(value, dict):
         if "binaryAnnotations" in value:
             raise FormatError(
-                f"{stream.source.path}: Zipkin's JSON of version 1; ask the server for /api/v2/trace/…, which clew reads"
+                f"{stream.source.path}: Zipkin JSON version 1 is not supported; request /api/v2/trace/… from the server"
             )
         _span(value, collector)
     else:
-        collector.strange("value", "not an object; left out")
+        collector.count_odd("value", "not an object; left out")
 
 
 _SPAN = frozenset({
@@ -49,8 +49,8 @@ _SPAN = frozenset({
 def _span(span: Mapping[str, Any], collector: Collector) -> None:
     if unknown := span.keys() - _SPAN:
         collector.unknown(unknown, "in a span")
-    told = span.get("localEndpoint")
-    endpoint: Mapping[str, Any] = told if isinstance(told, dict) else {}
+    local = span.get("localEndpoint")
+    endpoint: Mapping[str, Any] = local if isinstance(local, dict) else {}
     service = as_text(endpoint.get("serviceName")) or "unnamed"
     process = collector.process(
         service, attribute_names.first(endpoint, ("ipv4", "ipv6")), attribute_names.first(endpoint, ("port",))

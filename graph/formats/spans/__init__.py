@@ -1,1 +1,1 @@
-"""From spans of any format to an execution graph."""
+"""Convert spans of any format to an execution graph."""

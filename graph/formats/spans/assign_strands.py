@@ -1,7 +1,8 @@
-"""Puts spans onto strands: a span that runs alone inside its parent is a call in the parent's strand, any other heads its own.
+"""Assign spans to strands: a span that runs alone inside its parent is an inline call in the parent's strand.
 
-What overlaps a sibling, runs in another process or thread, or outlives its parent heads a stretch of its own; stretches that
-do not overlap share a strand, as work items share a thread. Invariant: on one strand nothing overlaps but what is nested.
+A span that overlaps a sibling, runs in another process or thread, or outlives its parent is a head: it begins a segment.
+Segments that do not overlap share a strand, as work items share a thread. Invariant: spans of one strand overlap only if they
+are nested.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ Mask = npt.NDArray[np.bool_]
 
 
 def inline(forest: Forest, owner: I64, time: I64) -> Mask:
-    """Which spans are calls in their parent's strand? `owner` and `time` are of events that a span itself has."""
+    """Return which spans are calls in their parent's strand.
+
+    `owner` and `time` give the events that belong to spans.
+    """
     parent = forest.parent
     below = parent >= 0
     up = np.where(below, parent, 0)
@@ -49,19 +53,19 @@ def inline(forest: Forest, owner: I64, time: I64) -> Mask:
 
 
 def siblings(forest: Forest, rows: I64) -> I64:
-    """Rows sorted by parent, among siblings by time."""
+    """Sort rows by parent, and siblings by time."""
     order: I64 = rows[np.lexsort((rows, forest.end[rows], forest.start[rows], forest.parent[rows]))]
     return order
 
 
 def _overlapping(forest: Forest, rows: I64) -> I64:
-    """Those that overlap a sibling."""
+    """Return the spans that overlap a sibling."""
     rows = siblings(forest, rows)
     if len(rows) < 2:
         return rows[:0]
     start, end, parent = forest.start[rows], forest.end[rows], forest.parent[rows]
     same = parent[1:] == parent[:-1]
-    # The latest end so far among the siblings: ranks of ends, raised by a family's number, never fall.
+    # The latest end so far among siblings: ranks of ends, offset by the family number, never decrease.
     rank = np.empty(len(rows), np.int64)
     rank[np.argsort(end, kind="stable")] = np.arange(len(rows))
     family = np.concatenate(([0], np.cumsum(~same)))
@@ -75,14 +79,14 @@ def _overlapping(forest: Forest, rows: I64) -> I64:
 
 
 class Moments:
-    """Points in time of owners, to be counted between two times."""
+    """An index of points in time by owner."""
 
     def __init__(self, owner: I64, time: I64) -> None:
         self.times = np.unique(time)
         self.key = np.sort(owner * (len(self.times) + 1) + np.searchsorted(self.times, time))
 
     def strictly_inside(self, owner: I64, start: I64, end: I64) -> Mask:
-        """Has the owner a moment after `start` and before `end`?"""
+        """Return whether each owner has a point after `start` and before `end`."""
         base = owner * (len(self.times) + 1)
         low = np.searchsorted(self.key, base + np.searchsorted(self.times, start, "right"), "left")
         high = np.searchsorted(self.key, base + np.searchsorted(self.times, end, "left"), "left")
@@ -90,7 +94,7 @@ class Moments:
 
 
 class Inner:
-    """Finds the innermost call of a strand at a time."""
+    """An index that finds the innermost call of a strand at a time."""
 
     def __init__(self, forest: Forest, is_inline: Mask) -> None:
         rows = siblings(forest, np.flatnonzero(is_inline))
@@ -99,7 +103,7 @@ class Inner:
         self.key = forest.parent[rows] * (len(self.times) + 1) + np.searchsorted(self.times, forest.start[rows])
 
     def at(self, owner: I64, time: I64) -> I64:
-        """Per owner the call inside it, at any depth, that runs before and after the time; else itself."""
+        """Return for each owner the innermost call inside it that runs at the time; else the owner."""
         found = owner.copy()
         open_ = np.arange(len(owner))
         while len(open_) and len(self.rows):
@@ -115,17 +119,17 @@ class Inner:
 
 @dataclass(frozen=True)
 class Lanes:
-    """Strands: per head of a stretch its strand, and per strand its process, thread (0: not known) and number among those."""
+    """The strands: the process and thread (0: unknown) of each, and its number among those with the same ones."""
 
     of_head: I64
-    """Per span its strand, -1 for calls."""
+    """The strand of each head, -1 for inline calls."""
     process: list[int]
     thread: list[int]
     number: list[int]
 
 
 def lanes(forest: Forest, is_inline: Mask) -> Lanes:
-    """Each head goes to the lowest numbered strand of its process and thread that is free; a thread itself has the first."""
+    """Assign each head to the lowest-numbered free strand of its process and thread; the thread itself has the first."""
     heads = np.flatnonzero(~is_inline)
     pseudo = forest.has(PSEUDO)
     heads = heads[
@@ -161,7 +165,7 @@ def lanes(forest: Forest, is_inline: Mask) -> Lanes:
             number.append(count)
             count += 1
         of_head[head] = lane
-        # A thread's own strand is never free, whatever its bounds.
+        # A thread's own strand is never free.
         if not is_thread:
             heapq.heappush(busy, (end, lane))
     return Lanes(of_head, process, thread, number)

@@ -1,7 +1,7 @@
-"""What names in a trace's attributes mean: who ran a span, where in the code, how grave a line is.
+"""Interpret the attributes of foreign traces: the process and code place of a span, and the level of a log line.
 
-The names are OpenTelemetry's semantic conventions, the older ones of them, and what Jaeger's and Zipkin's libraries wrote
-before. Invariant: only text and numbers are taken from attributes; whatever else stands there is left alone.
+The names are OpenTelemetry's semantic conventions, current and older, and those of Jaeger's and Zipkin's libraries.
+Invariant: only texts and numbers are read from attributes; other values are ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PLAIN = (str, int, float)
 
 
 def first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """The first of these attributes that says something, as text."""
+    """Return the first of these attributes that is not empty, as a text."""
     for name in names:
         value = attributes.get(name)
         if value and isinstance(value, _PLAIN):
@@ -43,15 +43,17 @@ def first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 class Process(NamedTuple):
+    """The description of a process."""
+
     service: str
     host: str
     instance: str
     pid: int
-    """0 when it is not said."""
+    """The process id, 0 if unknown."""
 
 
 def described(resource: Mapping[str, Any], service: str = "") -> Process:
-    """The process that a resource (Jaeger: a process's tags) describes; "" for what it does not say."""
+    """Return the process that a resource (Jaeger: the tags of a process) describes; unknown texts are ""."""
     pid = first(resource, ("process.pid", "pid"))
     return Process(
         service or first(resource, ("service.name",)),
@@ -70,7 +72,9 @@ def thread_name(attributes: Mapping[str, Any]) -> str:
 
 
 def place_of(service: str, name: str, attributes: Mapping[str, Any]) -> Place:
-    """Where a span is in the code. One that is named after its function is in the function's module, others in the service."""
+    """Return the code place of a span. Its module is that of its function if the span has the function's name,
+    else the service.
+    """
     if not attributes:
         return service, name, "", 0
     line = first(attributes, _LINES)
@@ -93,7 +97,7 @@ def log_site(collector: Collector, service: str, attributes: Mapping[str, Any]) 
 
 
 def failed(attributes: Mapping[str, Any]) -> int:
-    """The flag of a span whose tags say that it failed."""
+    """Return `FAILED` if the tags of a span report an error, else 0."""
     error = attributes.get("error")
     wrong = (error not in (None, False, "", 0) and str(error).lower() != "false") or (
         str(attributes.get("otel.status_code", "")).upper() == "ERROR"
@@ -102,12 +106,12 @@ def failed(attributes: Mapping[str, Any]) -> int:
 
 
 def level_number(text: object) -> int:
-    """Of a level by name, INFO for one that is not known."""
+    """Return the number of a level by name, INFO for an unknown one."""
     return _LEVEL_NUMBERS.get(str(text).strip().upper().rstrip("0123456789"), INFO)
 
 
 def event_words(name: str, attributes: Mapping[str, Any]) -> tuple[str, int, str]:
-    """Text, level and logger of an event inside a span."""
+    """Return text, level and logger of an event inside a span."""
     message = first(attributes, _MESSAGES) or name
     kind = first(attributes, ("exception.type", "error.kind"))
     if kind and kind not in message:
@@ -120,5 +124,5 @@ def event_words(name: str, attributes: Mapping[str, Any]) -> tuple[str, int, str
 
 
 def plain(attributes: Mapping[str, Any], *, without: tuple[str, ...]) -> dict[str, Any]:
-    """What is left to be kept as attributes."""
+    """Return the attributes without some names."""
     return {name: value for name, value in attributes.items() if name not in without}

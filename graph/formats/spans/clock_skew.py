@@ -1,8 +1,8 @@
-"""Puts the hosts of foreign spans onto one clock where they evidently disagree: where a span begins before its caller's.
+"""Align the clocks of hosts in foreign spans if they evidently disagree, that is if a span starts before its caller.
 
-What spans tell about messages is less than clew's own records do: a call's beginning is after its caller's on another host,
-and where the caller waited, its end before the caller's. Invariant: nothing is moved when no span on another host begins before
-the one that called it; durations change by no more than clocks drift.
+Spans contain less about messages than records of clew: a call starts after its caller on another host, and if the caller
+waited, it ends before the caller. Invariant: times change only if a span starts before its caller on another host. Durations
+change only by the drift of clocks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def host_numbers(collector: Collector) -> dict[str, int]:
-    """Hosts by number, in the order in which they were met; "" where a file names none."""
+    """Number the hosts in the order of their first appearance; "" is an unknown host."""
     hosts: dict[str, int] = {}
     for info in collector.processes:
         hosts.setdefault(info.host, len(hosts))
@@ -32,7 +32,7 @@ def host_numbers(collector: Collector) -> dict[str, int]:
 
 
 def align_hosts(collector: Collector, forest: Forest) -> dict[str, Correction]:
-    """Moves all times of the hosts whose clocks were off; per host by what, nothing when none was."""
+    """Correct all times of hosts whose clocks were off. Return the correction of each host, or {} if there was none."""
     hosts = host_numbers(collector)
     of_process = np.array([hosts[info.host] for info in collector.processes], np.int64)
     below = np.flatnonzero((forest.parent >= 0) & ~forest.has(PSEUDO))
@@ -62,19 +62,19 @@ def align_hosts(collector: Collector, forest: Forest) -> dict[str, Correction]:
 
 
 def _alignment(forest: Forest, of_process: I64, below: I64, hosts: int) -> Alignment:
-    """By the calls to these spans."""
+    """Estimate the corrections from the calls to these spans."""
     start, end, above = forest.start, forest.end, forest.parent[below]
     caller, called = of_process[forest.process[above]], of_process[forest.process[below]]
-    # A call that takes longer than its caller's whole span was not waited for.
+    # A call that is longer than its whole caller was not waited for.
     waited = ~forest.has(ASYNC | PRODUCER | CONSUMER)[below] & (end[below] - start[below] <= end[above] - start[above])
-    # Files round times to microseconds: what arrives as it is sent is in order.
+    # Files round times to microseconds, so equal times of send and receive are in order.
     requests = Messages(caller.astype(np.intp), start[above], called.astype(np.intp), start[below] + 1)
     answers = Messages(
         called[waited].astype(np.intp), end[below[waited]], caller[waited].astype(np.intp), end[above[waited]] + 1
     )
     both = Messages(*(np.concatenate(pair) for pair in zip(_columns(requests), _columns(answers), strict=True)))
     found = align(hosts, both)
-    # Not every caller waits: where some evidently did not, only beginnings tell.
+    # Some callers evidently did not wait, so use only the starts.
     return align(hosts, requests) if found.backward_ns else found
 
 

@@ -1,7 +1,7 @@
-"""What readers of foreign formats put down: spans, points in time, and edges between them, as growing columns.
+"""Collect the output of readers of foreign formats: spans, points in time, and edges between them, as growing columns.
 
-Nothing is resolved here: a span names its parent by id, a log its span, in whatever order a file has them. Invariant: a value
-that makes no sense is replaced and counted in `odd`, and never ends the reading.
+References are not resolved here: a span names its parent by id, and a log names its span, in any order. Invariant: an invalid
+value is replaced and counted in `odd`; it never stops the reading.
 """
 
 from __future__ import annotations
@@ -22,33 +22,35 @@ from clew.records.errors import Problem
 from clew.records.format.event import EdgeKind, Kind
 
 MISSING = -(1 << 63)
-"""A time that the file does not tell."""
+"""A time that is missing in the file."""
 EARLIEST, LATEST = -(1 << 61), 1 << 62
-"""Nanoseconds from 1970, the years 1897 to 2116: times beyond are damage, and differences of times between fit in 64 bits."""
+"""Bounds of times in nanoseconds since 1970, the years 1897 to 2116. Differences of times within them fit in 64 bits."""
 MAX_TEXT = 1 << 16
 MOST_KINDS = 50
-"""Kinds of oddities after which fields are no longer told apart."""
+"""The number of kinds of oddities after which unknown fields are no longer counted by name."""
 
-# What a span is.
+# Flags of spans.
 PSEUDO = 1
-"""A thread or host itself: it has no call of its own, and no bounds."""
+"""The span represents a thread or host; it has no call and no bounds."""
 ASYNC = 2
-"""Whoever began it does not wait for it."""
+"""Its parent does not wait for it."""
 FAILED = 4
 CLIENT, SERVER, PRODUCER, CONSUMER = 8, 16, 32, 64
 EXPLICIT = 128
-"""The file tells every edge to and from it: none are inferred from its parent."""
+"""The file contains all of its edges, so no edges are inferred from its parent."""
 
 Place = tuple[str, str, str, int]
 """Module, name, file, line."""
 
 _HEX = re.compile(r"[0-9a-fA-F]+")
 ATTRIBUTES = "attributes"
-"""The channel of the payload that holds a span's or a log's attributes as JSON."""
+"""The channel of the payload with the attributes of a span or log as JSON."""
 
 
 @dataclass(frozen=True)
 class ProcessInfo:
+    """The identity of a process."""
+
     service: str
     host: str
     instance: str
@@ -56,7 +58,7 @@ class ProcessInfo:
 
 
 class Texts:
-    """Texts one behind the other; -1 stands for the empty one."""
+    """Concatenated texts; -1 is the number of the empty text."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -78,7 +80,7 @@ class Texts:
 
 
 class Table:
-    """Columns of one kind of row, by the type codes of `array`."""
+    """Columns of one kind of row, given by the type codes of `array`."""
 
     def __init__(self, **codes: str) -> None:
         self.columns = {name: array(code) for name, code in codes.items()}
@@ -95,21 +97,23 @@ class Table:
 
 
 class Collector:
+    """The rows and the name tables of an import."""
+
     def __init__(self) -> None:
         self.strings: dict[str, int] = {"": 0}
         self.sites: list[Site] = [Site("", "", "", 0, 0, "")]
         self._site_ids: dict[tuple[str, str, str, int, str], int] = {}
         self.processes: dict[ProcessInfo, int] = {}
         self.files: list[str] = []
-        """The file that each process was met in first."""
+        """The first file that mentions each process."""
         self.threads: dict[tuple[int, str], int] = {}
-        """(process, name) to number, from 1; 0 is "not known"."""
+        """The number of each (process, name), from 1; 0 means unknown."""
         self.traces: dict[str, int] = {}
         self.texts = Texts()
         self.odd: Counter[tuple[str, str]] = Counter()
         self.problems: list[Problem] = []
         self.resolution = 1
-        """Nanoseconds: the coarsest unit of time met. Neighbours that overlap by no more than that do not overlap."""
+        """The coarsest unit of time in the files, in nanoseconds. Shorter overlaps of neighbours are ignored."""
         self.file = ""
         self.spans = Table(
             trace="q", id="Q", parent_id="Q", parent="q", start="q", end="q", site="I", process="I", thread="I",
@@ -124,25 +128,25 @@ class Collector:
             target_kind="B", kind="B", channel="I", text="q",
         )  # fmt: skip
         self.counted: dict[int, int] = {}
-        """Site to the number of its calls that were only counted."""
+        """The number of calls of each site that were only counted."""
         self.joined = Table(source="q", target="q")
         """Edges between points, by their rows."""
 
-    def strange(self, noun: str, what: str, count: int = 1) -> None:
-        """Counts something odd: `strange("span", "end before the start; taken to last no time")`."""
+    def count_odd(self, noun: str, what: str, count: int = 1) -> None:
+        """Count an oddity, for example `count_odd("span", "end before the start; taken to last no time")`."""
         if count:
             self.odd[noun, what] += count
 
     def unknown(self, fields: Iterable[str], where: str) -> None:
-        """Counts fields that are not known, by their names as long as those are few."""
+        """Count unknown fields, by their names as long as there are few."""
         for name in fields:
-            what = f"not known {where}, left out: {name[:40]}"
+            what = f"unknown {where}, left out: {name[:40]}"
             if ("field", what) not in self.odd and len(self.odd) > MOST_KINDS:
-                what = f"not known {where}, left out"
-            self.strange("field", what)
+                what = f"unknown {where}, left out"
+            self.count_odd("field", what)
 
-    def found(self, where: str) -> list[Problem]:
-        """Everything odd, with counts."""
+    def all_problems(self, where: str) -> list[Problem]:
+        """Return a problem with a count for each kind of oddity."""
         return self.problems + [
             Problem(where, f"{count:,} {noun if count == 1 else _plural(noun)}: {what}")
             for (noun, what), count in self.odd.items()
@@ -155,7 +159,7 @@ class Collector:
         return self.strings.setdefault(_clean(text), len(self.strings)) if number is None else number
 
     def site(self, place: Place, component: str, kind: str = "function") -> int:
-        """The number of a code location."""
+        """Return the number of a code location."""
         module, qualname, file, line = place
         key = (module, qualname, file, line, kind)
         number = self._site_ids.get(key)
@@ -176,33 +180,33 @@ class Collector:
         return self.threads.setdefault((process, _clean(name)), len(self.threads) + 1) if name else 0
 
     def trace(self, written: object) -> int:
-        """A trace by its id in hexadecimal, of 64 or 128 bits; -1 for none."""
+        """Return the number of a trace, given its hexadecimal id of 64 or 128 bits; -1 for none."""
         text = as_text(written).strip().lower()
         if not text or not text.strip("0"):
             return -1
         if len(text) not in (16, 32) and not _short_hex(text, 32):
-            self.strange("trace id", "neither 16 nor 32 hexadecimal digits; taken as a name")
+            self.count_odd("trace id", "neither 16 nor 32 hexadecimal digits; taken as a name")
             text = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
         elif not _HEX.fullmatch(text):
-            self.strange("trace id", "not hexadecimal; taken as a name")
+            self.count_odd("trace id", "not hexadecimal; taken as a name")
             text = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
         text = text.rjust(32, "0")
         return self.traces.setdefault(text, len(self.traces))
 
     def span_id(self, written: object) -> int:
-        """A span's id as a number, 0 for none."""
+        """Return a span's id as a number, 0 for none."""
         text = as_text(written).strip()
         if not text:
             return 0
         if len(text) <= 16 and _HEX.fullmatch(text):
             return int(text, 16)
-        self.strange("span id", "not 16 hexadecimal digits; taken as a name")
+        self.count_odd("span id", "not 16 hexadecimal digits; taken as a name")
         return _hashed(text)
 
     # Times
 
     def ns(self, value: object, unit: int = 1) -> int:
-        """A time in nanoseconds since 1970, given in units of so many; `MISSING` when it is none."""
+        """Convert a time to nanoseconds since 1970, given the unit in nanoseconds; `MISSING` if it is invalid."""
         if value is None or value == "":
             return MISSING
         try:
@@ -218,10 +222,10 @@ class Collector:
                     raise ValueError
                 number = round(exact * unit)
         except (ValueError, InvalidOperation, OverflowError, TypeError):
-            self.strange("time", "not a number; left out")
+            self.count_odd("time", "not a number; left out")
             return MISSING
         if not EARLIEST <= number <= LATEST:
-            self.strange("time", "before 1897 or after 2116; moved to that bound")
+            self.count_odd("time", "before 1897 or after 2116; moved to that bound")
             return LATEST if number > 0 else EARLIEST
         return number
 
@@ -231,12 +235,15 @@ class Collector:
         self, *, start: int, end: int, site: int, process: int, trace: int = -1, id_: int = 0, parent_id: int = 0,
         thread: int = 0, flags: int = 0, attributes: Mapping[str, Any] | None = None, parent: int = -1,
     ) -> int:  # fmt: skip
-        """`parent` is the row of a span that is there already; else `parent_id` names it, or is 0."""
+        """Add a span and return its row.
+
+        `parent` is the row of an existing span; otherwise `parent_id` names the parent, or is 0.
+        """
         text = self.texts.add_json(attributes) if attributes else -1
         return self.spans.add(trace, id_, parent_id, parent, start, end, site, process, thread, flags, text)
 
     def pseudo(self, process: int, thread: int, trace: int = -1, id_: int = 0) -> int:
-        """The row of a thread, host or the like: a span with no call and no bounds."""
+        """Add a span without call and bounds, for a thread or host, and return its row."""
         return self.span(
             start=MISSING, end=MISSING, site=0, process=process, trace=trace, id_=id_, thread=thread, flags=PSEUDO
         )
@@ -245,7 +252,7 @@ class Collector:
         self, time: int, text: str, *, owner: int = -1, trace: int = -1, id_: int = 0, process: int = 0,
         level: int = 20, logger: str = "", site: int = 0, attributes: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        """A line of a span given by row or by id, else of a process."""
+        """Add a log line of a span, given by row or by id, else of a process."""
         more = self.texts.add_json(attributes) if attributes else -1
         channel = self.string(logger)
         self.points.add(
@@ -255,7 +262,7 @@ class Collector:
     def point(
         self, owner: int, time: int, kind: int, *, channel: str = "", text: str = "", site: int = 0, key: int = 0
     ) -> int:
-        """Some other event of a span or pseudo span."""
+        """Add another event of a span or pseudo span, and return its row."""
         number = self.texts.add(text)
         return self.points.add(owner, -1, 0, 0, time, kind, key, self.string(channel), site, number, -1)
 
@@ -264,8 +271,11 @@ class Collector:
         target_time: int = MISSING, source_kind: int = Kind.SEND, target_kind: int = Kind.JOIN,
         kind: int = EdgeKind.USE, channel: str = "link", text: str = "",
     ) -> None:  # fmt: skip
-        """An edge from a span given by row or by id to the span of row `target`; where times are missing, from its end, or its
-        beginning if it goes on, to the target's beginning."""
+        """Add an edge from a span, given by row or by id, to the span of row `target`.
+
+        Without times, it leads to the start of the target, from the end of the source, or from that moment if the source is
+        still running.
+        """
         number = self.texts.add(text)
         self.links.add(
             trace, id_, source, source_time, target, target_time, source_kind, target_kind, kind, self.string(channel),
@@ -274,12 +284,12 @@ class Collector:
 
 
 def _clean(text: str) -> str:
-    """JSON can spell half a character, which is no text that could be kept or shown."""
+    """Replace lone surrogates, which JSON can contain, but which cannot be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _short_hex(text: str, longest: int) -> bool:
-    """Jaeger's UI leaves out leading zeros."""
+    """Return whether a text is a hexadecimal id; Jaeger's UI omits leading zeros."""
     return len(text) <= longest and _HEX.fullmatch(text) is not None
 
 

@@ -1,8 +1,8 @@
-"""The events inside spans: what a file tells of them, and what follows from who called whom.
+"""Create the events inside spans: those in the file, and those inferred from the calls.
 
-A span that heads a stretch is opened by an edge from its parent, and joined where it ends if the parent outlives it. One in
-another process that outlives its caller was waited for until the caller gave up (or the clocks disagree): it is
-joined at the caller's end. Invariant: every event lies within the bounds of its span, also those from inexact clocks.
+A head span is opened by an edge from its parent, and joined at its end if the parent outlives it. If a span in another process
+outlives its caller, the caller gave up waiting (or the clocks disagree), so the join is at the caller's end. Invariant: every
+event is within the bounds of its span, even with inexact clocks.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from clew.records.format.event import EdgeKind, Kind
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Among the events of one time in one span.
+# The order of events with equal times in one span.
 HEAD, ENDS, OWN, STARTS, TAIL = range(5)
 _NAMES = ("owner", "time", "order", "place", "step", "kind", "key", "channel", "site", "text")
 
 
 @dataclass
 class Points:
-    """Columns, in pieces. `order`, `place` and `step` sort events of one span and time; a `text` of -1 is none."""
+    """Chunked columns of events. `order`, `place` and `step` sort events of one span and time; `text` is -1 for none."""
 
     text_start: list[I64]
     text_data: list[npt.NDArray[np.uint8]]
@@ -55,7 +55,7 @@ class Points:
         self, owner: I64, time: I64, order: int, kind: I64 | int, *, place: I64 | int = 0, step: int = 0,
         key: I64 | int = 0, channel: I64 | int = 0, site: I64 | int = 0, text: I64 | int = -1,
     ) -> I64:  # fmt: skip
-        """Their numbers."""
+        """Add events and return their numbers."""
         size = len(owner)
         values = (owner, time, order, place, step, kind, key, channel, site, text)
         for name, value in zip(_NAMES, values, strict=True):
@@ -67,13 +67,13 @@ class Points:
         return np.concatenate(self.pieces[name]) if self.pieces[name] else np.zeros(0, np.int64)
 
     def hexadecimal(self, numbers: npt.NDArray[np.uint64]) -> I64:
-        """New texts: each number in 16 digits."""
+        """Add each number as a text of 16 hexadecimal digits, and return the texts' numbers."""
         digits = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint8).reshape(256, 2)
         data = digits[np.ascontiguousarray(numbers.astype(">u8")).view(np.uint8)].reshape(-1)
         return self._new(data, 16)
 
     def traces(self, collector: Collector, numbers: I64) -> I64:
-        """New texts: the traces' ids."""
+        """Add the ids of traces as texts, and return the texts' numbers."""
         names = [text.encode("ascii") for text in collector.traces]
         return self._new(np.frombuffer(b"".join(names[number] for number in numbers.tolist()), np.uint8), 32)
 
@@ -88,7 +88,7 @@ class Points:
 
 @dataclass
 class EdgePieces:
-    """Edges between points, in pieces."""
+    """Chunked columns of edges between points."""
 
     source: list[I64] = field(default_factory=list)
     target: list[I64] = field(default_factory=list)
@@ -102,13 +102,13 @@ class EdgePieces:
 
 @dataclass(frozen=True)
 class Draft:
-    """A graph in the making."""
+    """The parts of a graph under construction."""
 
     collector: Collector
     forest: Forest
     finder: Finder
     same_trace: I64
-    """Per trace number the one that stands for it."""
+    """The canonical number of each trace."""
     is_inline: Mask
     inner: Inner
     points: Points
@@ -116,47 +116,50 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Told:
-    """The file's own events, each with the span that it is of; `beside` are outside of their span's time, or of none, and in a
-    strand of their own."""
+class FileEvents:
+    """The events in the file, with their spans."""
 
     owner: I64
-    """The span, for those beside it, too; -1 for none."""
+    """The span of each event, -1 for none."""
     home: I64
-    """The span or pseudo span whose strand they are in."""
+    """The span or pseudo span in whose strand the event is."""
     time: I64
-    beside: Mask
+    detached: Mask
+    """Whether an event has no span or is outside of its time. Such events are in a strand of their own."""
 
 
-def told(collector: Collector, forest: Forest, finder: Finder, same_trace: I64, home_of: dict[int, int]) -> Told:
-    """Finds the owners. `home_of` has, per process, the pseudo span for logs beside their spans."""
+def find_file_events(
+    collector: Collector, forest: Forest, finder: Finder, same_trace: I64, home_of: dict[int, int]
+) -> FileEvents:
+    """Find the spans of the events. `home_of` maps each process to the pseudo span for detached logs."""
     table = collector.points
     owner, time = column(table, "owner"), column(table, "time").copy()
     by_id = np.flatnonzero((owner < 0) & (ids(table) != 0))
     owner[by_id] = finder.first(same_trace[column(table, "trace")[by_id]], ids(table)[by_id])
-    collector.strange("log", "its span is not in the file", int((owner[by_id] < 0).sum()))
+    collector.count_odd("log", "its span is not in the file", int((owner[by_id] < 0).sum()))
     lost = time == MISSING
     alone, lost = lost & (owner < 0), lost & (owner >= 0)
-    collector.strange("log", "it has no time; put at its span's beginning", int(lost.sum()))
-    collector.strange("log", "it has no time and no span; put at the file's beginning", int(alone.sum()))
+    collector.count_odd("log", "it has no time; placed at its span's start", int(lost.sum()))
+    collector.count_odd("log", "it has no time and no span; placed at the start of the file", int(alone.sum()))
     known = np.concatenate((forest.start[~forest.has(PSEUDO)], time[~alone & ~lost]))
     time[alone] = known.min() if len(known) else 0
     time[lost] = forest.start[owner[lost]]
     up = np.maximum(owner, 0)
     late = (owner >= 0) & ((time < forest.start[up]) | (time > forest.end[up])) if len(forest) else owner >= 0
     logs = column(table, "kind") == Kind.LOG
-    collector.strange("log", "outside of its span's time; shown beside it", int((late & logs).sum()))
+    collector.count_odd("log", "outside of its span's time; shown in the strand of logs", int((late & logs).sum()))
     late &= logs
     inside = np.flatnonzero((owner >= 0) & ~logs)
     time[inside] = np.clip(time[inside], forest.start[owner[inside]], forest.end[owner[inside]])
-    beside = late | (owner < 0)
+    detached = late | (owner < 0)
     process = np.where(late, forest.process[up], column(table, "process")) if len(forest) else column(table, "process")
     home = owner.copy()
-    home[beside] = [home_of[number] for number in process[beside].tolist()]
-    return Told(owner, home, time, beside)
+    home[detached] = [home_of[number] for number in process[detached].tolist()]
+    return FileEvents(owner, home, time, detached)
 
 
-def add_told(draft: Draft, found: Told) -> None:
+def add_file_events(draft: Draft, found: FileEvents) -> None:
+    """Add the events in the file."""
     collector, forest, points, edges = draft.collector, draft.forest, draft.points, draft.edges
     table = collector.points
     columns = {name: column(table, name) for name in ("kind", "channel", "site", "text", "attributes")}
@@ -186,14 +189,14 @@ def add_told(draft: Draft, found: Told) -> None:
         channel=collector.string(ATTRIBUTES),
         text=columns["attributes"][more],
     )
-    # Each line beside is a scope of its own: that one came after the other is chance.
-    beside = np.flatnonzero(found.beside)
+    # Each detached line is a scope of its own, because the order of these lines has no meaning.
+    detached = np.flatnonzero(found.detached)
     log = collector.string("log")
     opened = points.add(
-        found.home[beside], found.time[beside], OWN, Kind.RECEIVE, place=place[beside], step=0, channel=log
+        found.home[detached], found.time[detached], OWN, Kind.RECEIVE, place=place[detached], step=0, channel=log
     )
-    caused = found.owner[beside] >= 0
-    owner, time = found.owner[beside][caused], found.time[beside][caused]
+    caused = found.owner[detached] >= 0
+    owner, time = found.owner[detached][caused], found.time[detached][caused]
     after = time > forest.end[owner]
     for chosen, order, when in ((after, TAIL, forest.end), (~after, HEAD, forest.start)):
         source = points.add(owner[chosen], when[owner[chosen]], order, Kind.SEND, step=4, channel=log)
@@ -201,7 +204,7 @@ def add_told(draft: Draft, found: Told) -> None:
 
 
 def add_heads(draft: Draft) -> None:
-    """Requests and attributes."""
+    """Add the requests and attributes at the beginnings of spans."""
     collector, forest, points = draft.collector, draft.forest, draft.points
     pseudo = forest.has(PSEUDO)
     roots = np.flatnonzero((forest.parent < 0) & ~pseudo & ~forest.has(EXPLICIT))
@@ -224,7 +227,7 @@ def add_heads(draft: Draft) -> None:
 
 
 def add_calls(draft: Draft) -> I64:
-    """The edges between parents and the spans they began; per span the time it was sent for, `MISSING` for none."""
+    """Add the edges between parents and their heads; return the send time of each span, or `MISSING`."""
     collector, forest, points, edges = draft.collector, draft.forest, draft.points, draft.edges
     pseudo, up = forest.has(PSEUDO), np.maximum(forest.parent, 0)
     inferred = (forest.parent >= 0) & ~draft.is_inline & (~forest.has(EXPLICIT) | ~pseudo[up])
@@ -255,9 +258,9 @@ def add_calls(draft: Draft) -> I64:
     waited &= (forest.end[rows] >= forest.start[parent]) & ((forest.end[rows] <= forest.end[parent]) | remote)
     child, parent, channel = rows[waited], parent[waited], np.where(remote, response, end)[waited]
     until = np.minimum(_settled(forest, family, collector.resolution)[child], forest.end[parent])
-    # Whoever gave up a span gave up all that it waited for then; the span itself went on waiting.
+    # A caller that gave up a span also gave up all that the span was waiting for; the span itself kept waiting.
     given_up = _given_up(forest, child, draft.is_inline)[parent]
-    # Or before it waited at all: whoever began after that was never waited for.
+    # A span that started after its caller was given up was never waited for.
     began = np.maximum(forest.start[child], forest.start[parent])
     then = np.flatnonzero((given_up < until) & (given_up > began))
     child, parent, channel = (np.concatenate((part, part[then])) for part in (child, parent, channel))
@@ -270,7 +273,7 @@ def add_calls(draft: Draft) -> I64:
         answer[chosen] = points.add(
             owner[chosen], until[chosen], order, Kind.SEND, place=len(collector.points), step=3, channel=channel[chosen]
         )
-    # What takes no time ends after it began.
+    # A span without duration ends after it starts.
     moment = until <= forest.start[child]
     for chosen, order in ((moment, STARTS), (~moment, ENDS)):
         join[chosen] = points.add(
@@ -283,7 +286,7 @@ def add_calls(draft: Draft) -> I64:
 
 
 def _given_up(forest: Forest, waited: I64, is_inline: Mask) -> I64:
-    """Per span its end, or that of the first caller around which ended sooner and had waited for it."""
+    """Return for each span the earliest end of itself and of its callers that waited for it."""
     end, above = forest.end.copy(), np.full(len(forest), -1, np.int64)
     above[waited] = forest.parent[waited]
     above[is_inline] = forest.parent[is_inline]
@@ -301,8 +304,10 @@ def _names(points: Points, forest: Forest, rows: I64, named: Mask) -> I64:
 
 
 def _settled(forest: Forest, family: I64, resolution: int) -> I64:
-    """Per span when its parent can go on: its end, or the next sibling's beginning when that is earlier by no more than the
-    clock can tell."""
+    """Return for each span the time at which its parent can continue.
+
+    It is the span's end, or the next sibling's start if it is earlier by no more than the resolution of the clock.
+    """
     settled = forest.end.copy()
     if resolution > 1 and len(family) > 1:
         this, following = family[:-1], family[1:]
@@ -313,7 +318,7 @@ def _settled(forest: Forest, family: I64, resolution: int) -> I64:
 
 
 def link_sources(collector: Collector, finder: Finder, same_trace: I64) -> I64:
-    """Per link the span that it comes from, -1 where that is not there."""
+    """Return the source span of each link, or -1 if it is not in the file."""
     table = collector.links
     source = column(table, "source")
     by_id = np.flatnonzero(source < 0)
@@ -322,23 +327,24 @@ def link_sources(collector: Collector, finder: Finder, same_trace: I64) -> I64:
 
 
 def add_links(draft: Draft) -> None:
+    """Add the edges of the links."""
     collector, forest, points = draft.collector, draft.forest, draft.points
     table = collector.links
     source, target = link_sources(collector, draft.finder, draft.same_trace), column(table, "target")
     good = (source >= 0) & (source != target)
-    collector.strange("link", "its span is not in the file", int((source < 0).sum()))
-    collector.strange("link", "it leads from a span to itself", int((source == target).sum()))
+    collector.count_odd("link", "its span is not in the file", int((source < 0).sum()))
+    collector.count_odd("link", "its source and target are the same span", int((source == target).sum()))
     rows = np.flatnonzero(good | ((source == target) & (column(table, "source_time") != MISSING)))
     source, target = source[rows], target[rows]
     sent, came = column(table, "source_time")[rows], column(table, "target_time")[rows]
     at_head = came == MISSING
     came = np.where(at_head, forest.start[target], came)
-    untold = sent == MISSING
-    sent = np.where(untold, np.minimum(came, forest.end[source]), sent)
+    no_send_time = sent == MISSING
+    sent = np.where(no_send_time, np.minimum(came, forest.end[source]), sent)
     sent = np.clip(sent, forest.start[source], forest.end[source])
     came = np.clip(came, forest.start[target], forest.end[target])
-    over = untold & (sent >= forest.end[source])
-    owner = np.where(untold & ~over, draft.inner.at(source, sent), source)
+    over = no_send_time & (sent >= forest.end[source])
+    owner = np.where(no_send_time & ~over, draft.inner.at(source, sent), source)
     channel, text = column(table, "channel")[rows], column(table, "text")[rows]
     source_kind, target_kind = column(table, "source_kind")[rows], column(table, "target_kind")[rows]
     place = len(collector.points) + rows

@@ -1,7 +1,7 @@
-"""Spans and the events inside them as rows, strand after strand, and the graph that `assemble` makes of those.
+"""Lay out spans and their events as rows, strand by strand, and assemble the graph.
 
-A span's rows are its ENTER, what is inside it in the order of time, its EXIT; a call in its strand is one of the things inside.
-Invariant: along a strand times never fall, and calls nest.
+The rows of a span are its ENTER, its events and inline calls in time order, and its EXIT.
+Invariant: along a strand, times never decrease, and calls are nested.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from clew.graph.formats.spans.edges import (
     EdgePieces,
     Points,
     add_calls,
+    add_file_events,
     add_heads,
     add_links,
-    add_told,
+    find_file_events,
     link_sources,
-    told,
 )
-from clew.graph.formats.spans.tree import FAR, column, levels, plant
+from clew.graph.formats.spans.tree import FAR, build_forest, column, levels
 from clew.graph.model.array_utils import expand
 from clew.graph.model.edge_order import Joined
 from clew.graph.model.graph import ExecutionGraph, Extensions, Process, Strand, Texts
@@ -41,14 +41,14 @@ I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 LOGS = "logs"
-"""The strand of lines that are of no span, or outside of theirs."""
+"""The strand of log lines without a span, or outside of its time."""
 
 
 def make_graph(info: RunInfo, collector: Collector) -> tuple[ExecutionGraph, list[Problem]]:
-    """The graph of what was collected, and everything odd. `info.started` is set to the first thing that happened."""
+    """Return the graph of the collected spans, and the problems. `info.started` is set to the first event."""
     home_of = _log_strands(collector)
-    forest, finder, same = plant(collector)
-    found = told(collector, forest, finder, same, home_of)
+    forest, finder, same = build_forest(collector)
+    found = find_file_events(collector, forest, finder, same, home_of)
     sent, came = column(collector.links, "source_time"), column(collector.links, "target_time")
     source, target = link_sources(collector, finder, same), column(collector.links, "target")
     sends, comes = (sent != MISSING) & (source >= 0), (came != MISSING) & (source >= 0)
@@ -61,14 +61,14 @@ def make_graph(info: RunInfo, collector: Collector) -> tuple[ExecutionGraph, lis
         collector, forest, finder, same, is_inline, Inner(forest, is_inline), Points.beginning(collector), EdgePieces()
     )
     add_heads(draft)
-    add_told(draft, found)
+    add_file_events(draft, found)
     called = add_calls(draft)
     add_links(draft)
     return _Layout(info, draft, called).graph()
 
 
 def _log_strands(collector: Collector) -> dict[int, int]:
-    """Per process a pseudo span for log lines; those that stay empty are given no strand."""
+    """Add a pseudo span for log lines to each process; an empty one gets no strand."""
     if not len(collector.points):
         return {}
     return {
@@ -89,7 +89,7 @@ class _Layout:
         self._place()
 
     def _times(self, sent: I64) -> I64:
-        """The points' times: what a span receives first is not before it was sent, where the span's own time allows that."""
+        """Return the points' times: the first receive of a span is not before its send if the span's own times allow that."""
         forest, owner, time = self.forest, self.owner, self.points.column("time")
         head = self.points.column("order") == HEAD
         first = forest.end.copy()
@@ -101,7 +101,7 @@ class _Layout:
         return np.where(late, begins[owner], time)
 
     def _place(self) -> None:
-        """Where each span's first row and each point's row is."""
+        """Compute the first row of each span and the row of each point."""
         forest, spans = self.forest, len(self.forest)
         below = np.flatnonzero(self.is_inline)
         place = np.zeros(spans, np.int64)
@@ -170,7 +170,7 @@ class _Layout:
                    (self.edges.source, self.edges.target, self.edges.kind)]  # fmt: skip
         edges = Joined(self.row[numbers[0]], self.row[numbers[1]], numbers[2].astype(np.uint8))
         early = int((ts[edges.src] > ts[edges.dst]).sum())
-        collector.strange("edge", "its effect is before its cause, as clocks disagree", early)
+        collector.count_odd("edge", "its effect is before its cause, because clocks disagree", early)
         used = np.flatnonzero(np.diff(self.strand_start) > 0)
         self.strand_start = np.append(self.strand_start[used], self.strand_start[-1])
         events = Events(ts, kind, site, ext, np.arange(count), self.strand_start, extensions)
@@ -187,17 +187,17 @@ class _Layout:
         )
         info = self.info._replace(started=started)
         graph, problems = assemble(info, events, scopes_of(events), edges, tables)
-        return graph, [*collector.found(info.name), *problems]
+        return graph, [*collector.all_problems(info.name), *problems]
 
     def _started(self, ts: I64) -> int:
-        """The first thing that happened, those far from all others left out."""
+        """Return the time of the first event, ignoring outliers."""
         if not len(ts):
             return 0
         middle = int(np.median(ts))
         return int(ts[np.abs(ts - middle) <= FAR].min(initial=middle))
 
     def _extensions(self) -> tuple[Extensions, npt.NDArray[np.int32]]:
-        """Sorted by text, so that the texts stay where they are; per point its row."""
+        """Return the extensions, sorted by text so that texts are not moved, and the row of each point's extension."""
         points = self.points
         text = points.column("text")
         plain = np.isin(points.column("kind"), (Kind.ENTER, Kind.EXIT, Kind.UNWIND))

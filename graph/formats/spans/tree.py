@@ -1,6 +1,6 @@
-"""Spans as a forest: parents found by id, times made whole, and everything odd counted.
+"""Arrange spans into a forest: find parents by id, complete missing times, and count oddities.
 
-Invariant: afterwards every span has a beginning and an end that is not before it, and following parents always ends.
+Invariant: every span has a start and an end that is not before it, and the parents form no cycle.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 FAR = 400 * 86_400 * 10**9
-"""Further than this from the median, a beginning is odd."""
+"""The distance from the median in nanoseconds beyond which a start is odd."""
 
 
 @dataclass
 class Forest:
-    """Columns, one row per span. Pseudo spans reach from `EARLIEST` to `LATEST`."""
+    """The columns of the spans. Pseudo spans reach from `EARLIEST` to `LATEST`."""
 
     parent: I64
     start: I64
@@ -49,7 +49,7 @@ class Forest:
     attributes: I64
     depth: I64
     clocks: dict[str, Correction] = field(default_factory=dict)
-    """By what each host's clock was corrected; empty where no clock was."""
+    """The clock correction of each host; empty if no clock was corrected."""
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -67,7 +67,7 @@ def ids(table: Table, name: str = "id") -> U64:
 
 
 class Finder:
-    """Finds spans by trace and id."""
+    """An index of spans by trace and id."""
 
     def __init__(self, trace: I64, id_: U64) -> None:
         self.known = np.unique(id_)
@@ -80,26 +80,26 @@ class Finder:
         place = np.searchsorted(self.known, id_)
         at = np.minimum(place, max(len(self.known) - 1, 0))
         found = (self.known[at] == id_) if len(self.known) else np.zeros(len(id_), bool)
-        # Trace -1 is "none", which is as good as any.
+        # Trace -1 means none, and is a valid key.
         key: I64 = np.where(found, (trace + 1) * (len(self.known) + 1) + at, -1)
         return key
 
     def find(self, trace: I64, id_: U64) -> tuple[I64, I64]:
-        """Per query the places in `rows` of the spans of that trace and id: from the first up to the second."""
+        """Return for each query the range of indices in `rows` of the spans with this trace and id."""
         key = self._key(trace, id_)
         low = np.searchsorted(self.key, key, "left")
         high = np.where((id_ != 0) & (key >= 0), np.searchsorted(self.key, key, "right"), low)
         return low.astype(np.int64), high.astype(np.int64)
 
     def first(self, trace: I64, id_: U64) -> I64:
-        """The row of the first such span, -1 for none."""
+        """Return the row of the first span of each query, or -1."""
         low, high = self.find(trace, id_)
         found: I64 = np.where(high > low, np.append(self.rows, -1)[low], -1)
         return found
 
 
 def one_trace(collector: Collector) -> I64:
-    """Per trace number the one that stands for it: an id of 64 bits is the low half of the one of 128 bits that ends so."""
+    """Map each trace number to its canonical one: a 64-bit id equals the 128-bit id that has it as its low half."""
     numbers = np.arange(len(collector.traces) + 1, dtype=np.int64)
     low: dict[str, list[int]] = {}
     for text, number in collector.traces.items():
@@ -109,13 +109,13 @@ def one_trace(collector: Collector) -> I64:
         wide = low.get(text[16:], []) if not text[:16].strip("0") else []
         if len(wide) == 1:
             numbers[number] = wide[0]
-            collector.strange("trace id", "64 bits of an id of 128; taken as the same trace")
+            collector.count_odd("trace id", "64 bits of an id of 128; taken as the same trace")
     numbers[-1] = -1
     return numbers
 
 
-def plant(collector: Collector) -> tuple[Forest, Finder, I64]:
-    """The forest, a finder for its spans, and per trace number the one that stands for it."""
+def build_forest(collector: Collector) -> tuple[Forest, Finder, I64]:
+    """Return the forest, an index of its spans, and the canonical number of each trace."""
     spans = collector.spans
     same = one_trace(collector)
     forest = Forest(
@@ -133,8 +133,8 @@ def plant(collector: Collector) -> tuple[Forest, Finder, I64]:
     )
     finder = Finder(forest.trace, forest.id)
     _find_parents(collector, forest, finder, ids(spans, "parent_id"))
-    _seat(forest)
-    _cut_circles(collector, forest)
+    _move_to_threads(forest)
+    _cut_cycles(collector, forest)
     forest.depth = depths(forest.parent)
     _complete_times(collector, forest)
     forest.clocks = align_hosts(collector, forest)
@@ -147,7 +147,7 @@ def _find_parents(collector: Collector, forest: Forest, finder: Finder, parent_i
     low, high = finder.find(forest.trace[named], parent_id[named])
     several = np.flatnonzero(high - low > 1)
     forest.parent[named] = np.where(high > low, np.append(finder.rows, -1)[low], -1)
-    collector.strange("span", "its parent is not in the file; taken as a root", int((high <= low).sum()))
+    collector.count_odd("span", "its parent is not in the file; taken as a root", int((high <= low).sum()))
     for at in several.tolist():
         row = int(named[at])
         forest.parent[row] = _nearest(forest, row, finder.rows[low[at] : high[at]])
@@ -155,8 +155,11 @@ def _find_parents(collector: Collector, forest: Forest, finder: Finder, parent_i
         _join_halves(collector, forest, finder)
 
 
-def _seat(forest: Forest) -> None:
-    """Spans whose edges are all told need a parent only for their place: one called from elsewhere is in its own thread."""
+def _move_to_threads(forest: Forest) -> None:
+    """Make the thread the parent of spans with explicit edges that have no parent in their own thread.
+
+    The parents of such spans only determine their strands.
+    """
     own = np.flatnonzero(forest.has(EXPLICIT) & ~forest.has(PSEUDO))
     up = np.maximum(forest.parent[own], 0)
     away = (forest.parent[own] < 0) | (forest.thread[own] != forest.thread[up])
@@ -168,7 +171,7 @@ def _seat(forest: Forest) -> None:
 
 
 def _nearest(forest: Forest, row: int, among: I64) -> int:
-    """Of spans with one id the one that a child means: of its own process, there the one that was called."""
+    """Return which of the spans with one id is the parent: prefer one of the same process, then a called one."""
     others = among[among != row]
     if not len(others):
         return row
@@ -178,7 +181,7 @@ def _nearest(forest: Forest, row: int, among: I64) -> int:
 
 
 def _join_halves(collector: Collector, forest: Forest, finder: Finder) -> None:
-    """Caller and called may share one id: the called half is the caller's child. Other spans with one id are odd."""
+    """Make the called half of a shared id the child of the calling half, and count other repeated ids."""
     begins = np.flatnonzero(np.concatenate(([True], finder.key[1:] != finder.key[:-1])))
     ends = np.append(begins[1:], len(finder.key))
     again = 0
@@ -191,10 +194,10 @@ def _join_halves(collector: Collector, forest: Forest, finder: Finder) -> None:
             again += len(rows) - 2
         else:
             again += len(rows) - 1
-    collector.strange("span", "its id was there before; kept as a span of its own", again)
+    collector.count_odd("span", "its id is not unique; taken as a separate span", again)
 
 
-def _cut_circles(collector: Collector, forest: Forest) -> None:
+def _cut_cycles(collector: Collector, forest: Forest) -> None:
     far = forest.parent.copy()
     for _ in range(max(len(far), 1).bit_length()):
         far = np.where(far >= 0, far[far], -1)
@@ -209,15 +212,15 @@ def _cut_circles(collector: Collector, forest: Forest) -> None:
             way.append(row)
             row = int(parent[row])  # noqa: PLW2901  # walks up
         if row >= 0 and state[row] == 1:
-            circle = way[way.index(row) :]
-            parent[min(circle, key=lambda one: (forest.start[one], one))] = -1
-            collector.strange("circle of parents", "cut at its earliest span")
+            cycle = way[way.index(row) :]
+            parent[min(cycle, key=lambda one: (forest.start[one], one))] = -1
+            collector.count_odd("cycle of parents", "cut at its earliest span")
         for one in way:
             state[one] = 2
 
 
 def depths(parent: I64) -> I64:
-    """How many spans are above each; parents make no circle."""
+    """Return the number of ancestors of each span; parents must not form a cycle."""
     depth = (parent >= 0).astype(np.int64)
     far = parent.copy()
     while (far >= 0).any():
@@ -228,7 +231,7 @@ def depths(parent: I64) -> I64:
 
 
 def levels(depth: I64) -> list[I64]:
-    """The rows of each depth, from the top."""
+    """Return the rows of each depth, from the top."""
     order = np.argsort(depth, kind="stable")
     bounds = np.searchsorted(depth[order], np.arange(1, int(depth.max(initial=-1)) + 1))
     return np.split(order, bounds) if len(order) else []
@@ -240,8 +243,8 @@ def _complete_times(collector: Collector, forest: Forest) -> None:
     lacks_start, lacks_end = start == MISSING, end == MISSING
     both = lacks_start & ~lacks_end
     start[both] = end[both]
-    collector.strange("span", "it has no beginning; taken to begin with its parent", int(lacks_start.sum()))
-    collector.strange("span", "it has no end; taken to end with the last that it has", int((lacks_end & ~pseudo).sum()))
+    collector.count_odd("span", "it has no start; taken to start with its parent", int(lacks_start.sum()))
+    collector.count_odd("span", "it has no end; taken to end with its last event", int((lacks_end & ~pseudo).sum()))
     by_depth = levels(forest.depth)
     if (start == MISSING).any():
         known = start[(start != MISSING) & ~pseudo]
@@ -254,17 +257,17 @@ def _complete_times(collector: Collector, forest: Forest) -> None:
     if lacks_end.any():
         end[lacks_end] = start[lacks_end]
         owner, time = column(collector.points, "owner"), column(collector.points, "time")
-        told = (owner >= 0) & (time != MISSING)
-        told[told] = lacks_end[owner[told]]
-        np.maximum.at(end, owner[told], time[told])
+        chosen = (owner >= 0) & (time != MISSING)
+        chosen[chosen] = lacks_end[owner[chosen]]
+        np.maximum.at(end, owner[chosen], time[chosen])
         for rows in reversed(by_depth[1:]):
             below = rows[lacks_end[np.maximum(forest.parent[rows], 0)] & (forest.parent[rows] >= 0)]
             np.maximum.at(end, forest.parent[below], end[below])
     backward = (end < start) & ~lacks_end
-    collector.strange("span", "its end is before its beginning; shown to take no time", int(backward.sum()))
+    collector.count_odd("span", "its end is before its start; shown with no duration", int(backward.sum()))
     end[end < start] = start[end < start]
     nothing = (end == start) & ~backward & ~lacks_end & ~pseudo
-    collector.strange("span", "it takes no time", int(nothing.sum()))
+    collector.count_odd("span", "it has no duration", int(nothing.sum()))
 
 
 def _report(collector: Collector, forest: Forest) -> None:
@@ -274,17 +277,17 @@ def _report(collector: Collector, forest: Forest) -> None:
         return
     start = forest.start
     away = np.abs(start[real] - int(np.median(start[real])))
-    collector.strange("span", "it begins more than 400 days from most others", int((away > FAR).sum()))
+    collector.count_odd("span", "it starts more than 400 days from most others", int((away > FAR).sum()))
     below = real[(forest.parent[real] >= 0)]
     below = below[~pseudo[forest.parent[below]]]
     ahead = start[forest.parent[below]] - start[below]
     remote = forest.process[below] != forest.process[forest.parent[below]]
     for rows, what in (
-        (ahead[remote & (ahead > 0)], "it begins before the span that called it: clocks of machines differ, by up to"),
-        (ahead[~remote & (ahead > 0)], "it begins before its parent, in the same process, by up to"),
+        (ahead[remote & (ahead > 0)], "it starts before its caller, because the clocks of machines differ, by up to"),
+        (ahead[~remote & (ahead > 0)], "it starts before its parent, in the same process, by up to"),
     ):
         if len(rows):
-            collector.strange("span", f"{what} {int(rows.max()) / 1e6:,.3f} ms", len(rows))
+            collector.count_odd("span", f"{what} {int(rows.max()) / 1e6:,.3f} ms", len(rows))
     roots = real[(forest.parent[real] < 0) & (forest.trace[real] >= 0)]
     counts = np.bincount(forest.trace[roots]) if len(roots) else np.zeros(0, np.int64)
-    collector.strange("trace", "it has several roots", int((counts > 1).sum()))
+    collector.count_odd("trace", "it has several roots", int((counts > 1).sum()))

@@ -1,1 +1,1 @@
-"""One file per foreign format that can be exported."""
+"""Write foreign formats, one module per format."""

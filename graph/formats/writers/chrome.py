@@ -1,8 +1,8 @@
-"""Writes a run as Chrome's trace events, which Perfetto's UI opens: calls as slices, edges as flows, log lines as instants.
+"""Write a run as Chrome's trace events for Perfetto's UI: calls as slices, edges as flows, log lines as instants.
 
-A strand is a thread there. A call that does not nest with its neighbours (a generator's, say) is an asynchronous slice, as
-slices of one thread have to nest; so is a time in which a call was suspended, or of which events are missing. Invariant: times
-are microseconds since the run's start with all their nanoseconds.
+A strand is a thread. Slices of one thread must nest, so a call that does not nest with its neighbours (of a generator, for
+example) is an asynchronous slice. So are the times in which a call was suspended, and gaps. Invariant: times are microseconds
+since the start of the run, with three decimals.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _INSTANTS = (Kind.LOG, Kind.MARK)
 
 
 def write_chrome(graph: ExecutionGraph, file: IO[bytes]) -> None:
-    # First what a reader has to know before the events.
+    """Write a run."""
+    # A reader needs this information before the events.
     counted = {graph.sites[site].label: calls for site, calls in sorted(graph.counted.items())}
     about: dict[str, Any] = {STARTED: str(graph.info.started), "clew.run": graph.info.id}
     other = to_json(about | ({COUNTED: counted} if counted else {}))
@@ -35,7 +36,7 @@ def write_chrome(graph: ExecutionGraph, file: IO[bytes]) -> None:
 
 
 def events(graph: ExecutionGraph) -> Iterator[str]:
-    """Each as JSON."""
+    """Yield each event as JSON."""
     pids = [process.pid for process in graph.processes]
     if len(set(pids)) < len(pids) or 0 in pids:
         pids = [process.index + 1 for process in graph.processes]
@@ -65,27 +66,27 @@ def events(graph: ExecutionGraph) -> Iterator[str]:
 
 def _lost(graph: ExecutionGraph, where: list[dict[str, Any]]) -> Iterator[str]:
     for number, gap in enumerate(gaps(graph)):
-        said: dict[str, Any] = {"why": gap.why}
+        arguments: dict[str, Any] = {"why": gap.why}
         if gap.lost is not None:
-            said["lost"] = gap.lost
-        missing = {"cat": GAP, "name": "lost records", "id": f"gap {number}", "args": said}
-        yield from _stretch(where[gap.strand] | missing, *stretch(graph, gap))
+            arguments["lost"] = gap.lost
+        missing = {"cat": GAP, "name": "lost records", "id": f"gap {number}", "args": arguments}
+        yield from _interval(where[gap.strand] | missing, *stretch(graph, gap))
 
 
 def _waits(graph: ExecutionGraph, where: list[dict[str, Any]]) -> Iterator[str]:
     for number, (suspend, resume) in enumerate(_suspensions(graph)):
         name = graph.sites[int(graph.site[suspend])].label or "call"
         waiting = where[int(graph.strand[suspend])] | {"cat": SUSPENDED, "name": name, "id": f"suspended {number}"}
-        yield from _stretch(waiting, int(graph.ts[suspend]), int(graph.ts[resume]))
+        yield from _interval(waiting, int(graph.ts[suspend]), int(graph.ts[resume]))
 
 
-def _stretch(about: dict[str, Any], begin: int, end: int) -> Iterator[str]:
+def _interval(about: dict[str, Any], begin: int, end: int) -> Iterator[str]:
     yield _line("b", about, begin)
     yield _line("e", about, end)
 
 
 def _suspensions(graph: ExecutionGraph) -> Iterator[tuple[int, int]]:
-    """Pairs of rows: where a call was suspended, and where it went on."""
+    """Yield the rows of each suspension of a call: the suspend event and the resume event."""
     rows = graph.rows_of((Kind.SUSPEND, Kind.RESUME))
     rows = rows[graph.call[rows] >= 0]
     rows = rows[np.lexsort((rows, graph.call[rows]))]
@@ -110,7 +111,7 @@ def _calls(graph: ExecutionGraph, spans: SpansOf, where: list[dict[str, Any]]) -
             about["args"] = about["args"] | {"error": True}
         if open_ and end > open_[-1]:
             about["id"] = f"call {call}"
-            yield from _stretch(about, int(graph.ts[enter]), int(graph.ts[end]))
+            yield from _interval(about, int(graph.ts[enter]), int(graph.ts[end]))
             continue
         open_.append(end)
         yield _line("X", about, int(graph.ts[enter]), _microseconds(int(graph.ts[end] - graph.ts[enter])))
@@ -127,14 +128,18 @@ def _instant(graph: ExecutionGraph, row: int, where: list[dict[str, Any]]) -> st
         about |= {"cat": "mark", "name": graph.channel(row) or "mark", "args": {"value": graph.text(row)}}
     else:
         number, site = graph.key(row), graph.sites[int(graph.site[row])]
-        said = {"message": graph.text(row), "level": LEVEL_NAMES.get(number, str(number)), "logger": graph.channel(row)}
-        about |= {"cat": "log", "name": said["level"], "args": said | (_place(site) if site.file else {})}
+        fields = {
+            "message": graph.text(row),
+            "level": LEVEL_NAMES.get(number, str(number)),
+            "logger": graph.channel(row),
+        }
+        about |= {"cat": "log", "name": fields["level"], "args": fields | (_place(site) if site.file else {})}
     return _line("i", about, int(graph.ts[row]))
 
 
 def _line(phase: str, about: dict[str, Any], ns: int | None = None, duration: str = "") -> str:
     text = to_json({"ph": phase, **about})
-    # Written by hand: a float has no room for the nanoseconds of a long run.
+    # Formatted here, because a float loses the nanoseconds of a long run.
     times = f',"ts":{_microseconds(ns)}' if ns is not None else ""
     return text[:-1] + times + (f',"dur":{duration}' if duration else "") + "}"
 

@@ -1,7 +1,7 @@
-"""Writes a run as OTLP: calls as spans, edges as links, log lines as events in their spans; JSON or protobuf.
+"""Write a run as OTLP, in JSON or protobuf: calls as spans, edges as links, log lines as events in their spans.
 
-What OTLP has no word for stands in attributes named `clew.…`, by which `otlp` gets the same scopes, edges and lines back; other
-readers see spans with links. Invariant: a file is written piece by piece, and is one message of the protocol.
+Information that OTLP lacks is in attributes named `clew.…`, so that the reader restores the same scopes, edges and log lines;
+other readers see spans with links. Invariant: a file is written incrementally, and is one message of the protocol.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 BATCH = 1000
 _INTERNAL = 1
-_TOLD = (Kind.MARK, Kind.REQUEST, Kind.PAYLOAD, Kind.ENTITY, Kind.SCOPE_END, Kind.SCOPE_BEGIN)
+_EXPORTED = (Kind.MARK, Kind.REQUEST, Kind.PAYLOAD, Kind.ENTITY, Kind.SCOPE_END, Kind.SCOPE_BEGIN)
 
 
 def write_json(graph: ExecutionGraph, file: IO[bytes]) -> None:
+    """Write a run in the JSON form."""
     file.write(b'{"resourceSpans":[')
     for number, resource in enumerate(resources(graph)):
         file.write((b",\n" if number else b"\n") + to_json(resource).encode("utf-8", "replace"))
@@ -33,21 +34,21 @@ def write_json(graph: ExecutionGraph, file: IO[bytes]) -> None:
 
 
 def write_protobuf(graph: ExecutionGraph, file: IO[bytes]) -> None:
-    """Raises `FormatError` when the protocol's library is not there."""
+    """Write a run in protobuf. Raises `FormatError` if the protocol's library is not installed."""
     try:
-        import opentelemetry.proto.trace.v1.trace_pb2  # noqa: F401  # is it there?
+        import opentelemetry.proto.trace.v1.trace_pb2  # noqa: F401  # check that it is installed
     except ImportError:
         raise FormatError(
-            "OTLP in protobuf needs the protocol's library: `pip install 'clew[otlp]'`, or export as otlp, which is JSON"
+            "OTLP in protobuf needs the protocol's library; run `pip install 'clew[otlp]'`, or export as otlp (JSON)"
         ) from None
     for resource in resources(graph):
         data = _message(resource).SerializeToString()
-        # Every part is field 1 of the message that the file is.
+        # The file is one message, and every resource is its field 1.
         file.write(b"\x0a" + _varint(len(data)) + data)
 
 
 def resources(graph: ExecutionGraph) -> Iterator[dict[str, Any]]:
-    """ResourceSpans in the JSON form, `BATCH` spans in each."""
+    """Yield ResourceSpans in the JSON form, with up to `BATCH` spans each."""
     spans = SpansOf(graph)
     writer = _Writer(spans)
     for process, numbers in spans.by_process():
@@ -83,7 +84,7 @@ def _batches(parts: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 def _gaps(spans: SpansOf) -> dict[int, list[tuple[int, Gap]]]:
-    """Per span what is missing, with the row where that ends: the event after it, else the strand's last."""
+    """Return the gaps of each span, with the row at the end of each gap: the next event, else the strand's last."""
     graph = spans.graph
     found: dict[int, list[tuple[int, Gap]]] = {}
     for gap in gaps(graph):
@@ -100,17 +101,19 @@ class _Writer:
         self.links = spans.links()
         received = set(self.graph.edge_dst.tolist())
         self.lines = spans.events((Kind.LOG,))
-        # A scope that an edge opens is told by the edge.
+        # Events that receive an edge are exported with the edge.
         self.gaps = _gaps(spans)
-        self.told = {span: [row for row in rows if row not in received] for span, rows in spans.events(_TOLD).items()}
+        self.others = {
+            span: [row for row in rows if row not in received] for span, rows in spans.events(_EXPORTED).items()
+        }
 
     def parts(self, span: int) -> Iterator[dict[str, Any]]:
-        """One span, or of a strand as many as keep each of a moderate size."""
+        """Yield a span, or for a large strand several spans of moderate size."""
         spans, graph = self.spans, self.graph
         first, last = spans.bounds(span)
         if last < first:
             return
-        rows = sorted(self.lines.get(span, []) + self.told.get(span, []))
+        rows = sorted(self.lines.get(span, []) + self.others.get(span, []))
         events = [self._event(row) for row in rows] + [self._lost(row, gap) for row, gap in self.gaps.get(span, [])]
         links = self.links.get(span, [])
         rounds = 1 if span < spans.calls else max(1, -(-max(len(events), len(links)) // BATCH))
@@ -162,24 +165,24 @@ class _Writer:
         if kind == Kind.LOG:
             number = graph.key(row)
             place = self._place(int(graph.site[row]))
-            said = {
+            attributes = {
                 "message": graph.text(row),
                 "level": LEVEL_NAMES.get(number, str(number)),
                 "logger": graph.channel(row),
             }
-            return {"timeUnixNano": time, "name": "log", "attributes": _pairs(said | place)}
-        told = {OWN_EVENT: Kind(kind).name.lower(), "text": graph.text(row)}
-        return {"timeUnixNano": time, "name": graph.channel(row), "attributes": _pairs(told)}
+            return {"timeUnixNano": time, "name": "log", "attributes": _pairs(attributes | place)}
+        attributes = {OWN_EVENT: Kind(kind).name.lower(), "text": graph.text(row)}
+        return {"timeUnixNano": time, "name": graph.channel(row), "attributes": _pairs(attributes)}
 
     def _lost(self, row: int, gap: Gap) -> dict[str, Any]:
-        told = {OWN_EVENT: Kind.GAP.name.lower(), "text": gap.why, OWN_LOST: gap.lost}
+        attributes = {OWN_EVENT: Kind.GAP.name.lower(), "text": gap.why, OWN_LOST: gap.lost}
         time = str(max(self.graph.wall_ns(row), 0))
-        return {"timeUnixNano": time, "name": "lost records", "attributes": _pairs(told)}
+        return {"timeUnixNano": time, "name": "lost records", "attributes": _pairs(attributes)}
 
     def _link(self, link: Link) -> dict[str, Any]:
         graph, spans = self.graph, self.spans
         source, target = int(graph.edge_src[link.edge]), int(graph.edge_dst[link.edge])
-        told = {
+        attributes = {
             OWN_LINK: EdgeKind(int(graph.edge_kind[link.edge])).name.lower(),
             "clew.by": graph.event(source).kind,
             "clew.as": graph.event(target).kind,
@@ -191,12 +194,12 @@ class _Writer:
         return {
             "traceId": spans.trace(link.source),
             "spanId": f"{spans.id(link.source):016x}",
-            "attributes": _pairs(told),
+            "attributes": _pairs(attributes),
         }
 
 
 def _pairs(values: dict[str, Any]) -> list[dict[str, Any]]:
-    """Attributes; those that say nothing are left out."""
+    """Encode attributes, without empty ones."""
     return [{"key": name, "value": _value(value)} for name, value in values.items() if value not in ("", [], None)]
 
 
@@ -209,7 +212,7 @@ def _value(value: Any) -> dict[str, Any]:
 
 
 def _message(resource: dict[str, Any]) -> ResourceSpans:
-    """The JSON form as the protocol's message."""
+    """Convert the JSON form to the protocol's message."""
     from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans
 
     made = ResourceSpans()
@@ -231,11 +234,13 @@ def _message(resource: dict[str, Any]) -> ResourceSpans:
             one.status.code = span["status"].get("code", 0)
             _fill(one.attributes, span["attributes"])
             for event in span["events"]:
-                told = one.events.add(time_unix_nano=int(event["timeUnixNano"]), name=event["name"])
-                _fill(told.attributes, event["attributes"])
+                added = one.events.add(time_unix_nano=int(event["timeUnixNano"]), name=event["name"])
+                _fill(added.attributes, event["attributes"])
             for link in span["links"]:
-                led = one.links.add(trace_id=bytes.fromhex(link["traceId"]), span_id=bytes.fromhex(link["spanId"]))
-                _fill(led.attributes, link["attributes"])
+                added_link = one.links.add(
+                    trace_id=bytes.fromhex(link["traceId"]), span_id=bytes.fromhex(link["spanId"])
+                )
+                _fill(added_link.attributes, link["attributes"])
     return made
 
 

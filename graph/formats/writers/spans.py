@@ -1,6 +1,6 @@
-"""A run's calls as spans, for export: ids, parents, and what is to be said of each, whatever the format.
+"""Represent the calls of a run as spans for export: ids, parents, events and links, for any format.
 
-A strand is a span, too, which holds what happened outside of calls. Invariant: every edge has a span at both ends.
+A strand is also a span; it contains the events outside of calls. Invariant: every edge has a span at both ends.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Link:
-    """An edge as its target tells it. Times in nanoseconds since the run's start."""
+    """An edge as seen from its target. Times are in nanoseconds since the start of the run."""
 
     source: int
-    """The span at the other end."""
+    """The source span."""
     edge: int
     sent: int
     came: int
 
 
 class SpansOf:
-    """Spans 0 up to the number of calls are the calls, in their order; then come the strands."""
+    """The spans of a graph: first all calls, in their order, then the strands."""
 
     def __init__(self, graph: ExecutionGraph) -> None:
         self.graph = graph
@@ -58,7 +58,7 @@ class SpansOf:
         return np.array([max(strand.stop - 1, strand.start) for strand in self.graph.strands], np.int64)
 
     def _spans_of_events(self) -> I64:
-        """Per event the innermost call that has begun and not ended there, suspended ones as well; else its strand."""
+        """Return the span of each event: the innermost unfinished call, which can be suspended, else the strand."""
         graph, enter = self.graph, self.graph.calls.enter
         strand = graph.strand.astype(np.int64)
         if not len(enter):
@@ -73,7 +73,10 @@ class SpansOf:
             found[over] = self.caller[found[over]]
 
     def _parents(self) -> I64:
-        """The caller; of a call without one the span that caused its region; else its strand. Strands have none."""
+        """Return the parent of each span: the caller, else the span that caused the region, else the strand.
+
+        Strands have no parent (-1).
+        """
         graph = self.graph
         parent = np.concatenate((self.caller, np.full(len(graph.strands), -1, np.int64)))
         for call in np.flatnonzero(self.caller < 0).tolist():
@@ -96,15 +99,15 @@ class SpansOf:
             root = above
 
     def id(self, span: int) -> int:
-        """A number of 64 bits, not 0, the same in every export of the run."""
+        """Return a 64-bit number, not 0, which is the same in every export of the run."""
         return (self.base + span) & 0xFFFF_FFFF_FFFF_FFFF or 0x8000_0000_0000_0000
 
     def trace(self, span: int) -> str:
-        """32 hexadecimal digits."""
+        """Return the trace id as 32 hexadecimal digits."""
         return f"{self.base:016x}{self.id(int(self.root[span])):016x}"
 
     def bounds(self, span: int) -> tuple[int, int]:
-        """Rows of its first and last event; (0, -1) of an empty strand."""
+        """Return the rows of the first and last event of a span, (0, -1) for an empty strand."""
         if span < self.calls:
             return int(self.graph.calls.enter[span]), int(self.exit[span])
         strand = self.graph.strands[span - self.calls]
@@ -114,14 +117,14 @@ class SpansOf:
         return span < self.calls and int(self.graph.kind[self.exit[span]]) == Kind.UNWIND
 
     def events(self, kinds: tuple[int, ...]) -> dict[int, list[int]]:
-        """Per span its events of some kinds."""
+        """Return the events of some kinds by span."""
         found: dict[int, list[int]] = {}
         for row in self.graph.rows_of(kinds).tolist():
             found.setdefault(int(self.event_span[row]), []).append(row)
         return found
 
     def links(self) -> dict[int, list[Link]]:
-        """Per span the edges that end in it."""
+        """Return the edges that end in each span."""
         graph = self.graph
         found: dict[int, list[Link]] = {}
         for edge, (source, target) in enumerate(zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True)):
@@ -130,7 +133,7 @@ class SpansOf:
         return found
 
     def by_process(self) -> Iterator[tuple[int, I64]]:
-        """Each process with its spans, strands first."""
+        """Yield each process with its spans, strands first."""
         graph = self.graph
         process = np.concatenate((graph.event_process[graph.calls.enter], graph.strand_process)).astype(np.int64)
         order = np.concatenate((np.arange(self.calls, len(self)), np.arange(self.calls)))

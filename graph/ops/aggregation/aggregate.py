@@ -32,7 +32,7 @@ Reduce = Callable[[ExecutionGraph, I64], Any]
 
 @dataclass(frozen=True)
 class AggregateNode:
-    """Describe a node. Times are in nanoseconds; points in time count from the run's start."""
+    """A node. Times are in nanoseconds; points in time count from the run's start."""
 
     id: int
     label: str
@@ -80,7 +80,7 @@ class AggregateEdge:
 
 @dataclass(frozen=True, eq=False)
 class AggregateGraph:
-    """Hold nodes and edges as columns; `nodes` and `edges` return them as objects."""
+    """Nodes and edges as columns; `nodes` and `edges` return them as objects."""
 
     graph: ExecutionGraph
     level: str
@@ -226,18 +226,18 @@ class AggregateGraph:
         """Return a graph with one node per label, nodes and edges summed. Edges between nodes of one label are
         dropped.
         """
-        kept, merged = distinct(self.codes, int(self.codes.max(initial=-1)) + 1)
+        distinct_codes, merged = distinct(self.codes, int(self.codes.max(initial=-1)) + 1)
         # Sort labels by the first node of each label.
-        first = np.empty(len(kept), np.int64)
+        first = np.empty(len(distinct_codes), np.int64)
         first[merged[::-1]] = np.arange(len(self))[::-1]
-        rank = np.empty(len(kept), np.int64)
-        rank[np.argsort(first)] = np.arange(len(kept))
-        codes = np.empty(len(kept), np.int64)
-        codes[rank] = kept
-        detail = Merged(self.detail, self.graph, rank[merged], len(kept))
+        rank = np.empty(len(distinct_codes), np.int64)
+        rank[np.argsort(first)] = np.arange(len(distinct_codes))
+        codes = np.empty(len(distinct_codes), np.int64)
+        codes[rank] = distinct_codes
+        detail = Merged(self.detail, self.graph, rank[merged], len(distinct_codes))
         counted = None
         if self.counted is not None:
-            counted = np.zeros(len(kept), np.int64)
+            counted = np.zeros(len(distinct_codes), np.int64)
             np.add.at(counted, rank[merged], self.counted)
         return AggregateGraph(
             self.graph, self.level, self.labels, codes, detail, self.reduce, self.unplaced, counted=counted

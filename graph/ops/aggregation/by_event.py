@@ -31,7 +31,7 @@ _PART = 1 << 20
 
 
 class Detail(Protocol):
-    """Define the values that are computed event by event."""
+    """The values that are computed event by event."""
 
     @property
     def rows(self) -> I64: ...
@@ -48,7 +48,7 @@ class Detail(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """Hold the detail of a slice, of a `Part`, or of the whole graph (`cut` is None)."""
+    """The detail of a slice, of a `Part`, or of the whole graph (`cut` is None)."""
 
     graph: ExecutionGraph
     cut: Slice | Part | None
@@ -101,8 +101,8 @@ def _as_columns(edges: npt.NDArray[Any]) -> EdgeColumns:
 
 def _columns(graph: ExecutionGraph) -> dict[str, npt.NDArray[Any]]:
     """Return the graph's columns in the types that the kernel needs."""
-    kept: dict[str, npt.NDArray[Any]] | None = graph.answers.get("columns for the kernel")
-    if kept is None:
+    columns: dict[str, npt.NDArray[Any]] | None = graph.answers.get("columns for the kernel")
+    if columns is None:
         given = {
             "ts": (graph.ts, np.int64),
             "kind": (graph.kind, np.uint8),
@@ -121,11 +121,11 @@ def _columns(graph: ExecutionGraph) -> dict[str, npt.NDArray[Any]]:
             "channel": (graph.edge_channel, np.uint32),
         }
         # Most columns already have the right type and layout, so they are not copied.
-        kept = {name: np.ascontiguousarray(column, dtype) for name, (column, dtype) in given.items()}
-        graph.answers["columns for the kernel"] = kept
+        columns = {name: np.ascontiguousarray(column, dtype) for name, (column, dtype) in given.items()}
+        graph.answers["columns for the kernel"] = columns
         # A slice needs less memory for these columns than building them did, so release the rest.
-        graph.let_go()
-    return kept
+        graph.release_memory()
+    return columns
 
 
 def _names(graph: ExecutionGraph, labels: Labels, rows: I64) -> dict[str, npt.NDArray[Any]]:
@@ -151,7 +151,7 @@ def _names(graph: ExecutionGraph, labels: Labels, rows: I64) -> dict[str, npt.ND
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Hold the detail of merged nodes, computed lazily."""
+    """The detail of merged nodes, computed lazily."""
 
     of: Detail
     graph: ExecutionGraph

@@ -28,7 +28,7 @@ FOREST_COSTS = 3
 
 @dataclass(frozen=True)
 class Condensed:
-    """Hold nodes in the order of their first events, and the number of edges between nodes by source and target."""
+    """Nodes in the order of their first events, and the number of edges between nodes by source and target."""
 
     vertices: npt.NDArray[Any]
     """The nodes, as `layout.VERTEX`."""
@@ -38,7 +38,7 @@ class Condensed:
 
 @dataclass(eq=False)
 class Condenser:
-    """Condense a graph at one level."""
+    """Condenses a graph at one level."""
 
     graph: ExecutionGraph
     labels: Labels
@@ -96,12 +96,12 @@ class Condenser:
 
 def condenser(graph: ExecutionGraph, level: str | LabelFunction) -> Condenser | None:
     """Return the condenser of a level, or None if its labels differ within regions or the structure is not `steady`."""
-    kept: dict[object, Condenser | None] = graph.answers.setdefault("condensers", {})
-    if isinstance(level, str) and level not in kept:
+    condensers: dict[object, Condenser | None] = graph.answers.setdefault("condensers", {})
+    if isinstance(level, str) and level not in condensers:
         labels = labels_of(graph, level)
         usable = labels.of_strand is not None and graph.structure.steady
-        kept[level] = Condenser(graph, labels, _by_region(graph, labels)) if usable else None
-    return kept.get(level)
+        condensers[level] = Condenser(graph, labels, _by_region(graph, labels)) if usable else None
+    return condensers.get(level)
 
 
 def _by_region(graph: ExecutionGraph, labels: Labels) -> U32:

@@ -43,7 +43,7 @@ _PART = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Hold columns of leaves in the order of their first events, then of the calls between leaves, then of edges."""
+    """Columns of leaves in the order of their first events, then of the calls between leaves, then of edges."""
 
     levels: tuple[str, ...]
     paths: list[Path]
@@ -71,8 +71,8 @@ class Leaves:
 
     def sums(self, home: I64, count: int) -> dict[str, I64]:
         """Return the statistics of boxes. `home` holds the box number of each leaf, -1 for a leaf outside all boxes."""
-        kept = home >= 0
-        made = {name: _added(home[kept], column[kept], count) for name, column in self.own.items()}
+        placed = home >= 0
+        made = {name: _added(home[placed], column[placed], count) for name, column in self.own.items()}
         callee = home[self.callee]
         within = (self.caller >= 0) & (np.append(home, -1)[self.caller] == callee)
         enters, stays = (callee >= 0) & ~within, (callee >= 0) & within
@@ -84,7 +84,7 @@ class Leaves:
 
 @dataclass(frozen=True)
 class Box:
-    """Describe a box, with the fields of an `AggregateNode`. Times are in nanoseconds."""
+    """A box, with the fields of an `AggregateNode`. Times are in nanoseconds."""
 
     path: Path
     level: str
@@ -163,7 +163,7 @@ def _of_slice(cut: Slice, labels: Labels, count: int) -> LabelSums:
         own[name][made.codes] = made.sizes if name == "events" else made.sums[name]
     first = np.zeros(count, np.int64)
     first[made.codes] = made.detail.nodes["first_event"]
-    edges, told = made.columns, np.flatnonzero(made.columns.kind != NEXT)
+    edges, recorded = made.columns, np.flatnonzero(made.columns.kind != NEXT)
     columns = (
         made.codes[edges.source],
         made.codes[edges.target],
@@ -172,7 +172,7 @@ def _of_slice(cut: Slice, labels: Labels, count: int) -> LabelSums:
         edges.count,
         edges.latency,
     )
-    return LabelSums(own, first, EdgeColumns(*(column[told] for column in columns)))
+    return LabelSums(own, first, EdgeColumns(*(column[recorded] for column in columns)))
 
 
 def _calls(graph: ExecutionGraph, cut: Slice | None, labels: Labels, number: I64) -> tuple[I64, I64, dict[str, I64]]:
@@ -208,7 +208,7 @@ def drill(of: Leaves, level: str, opened: Collection[Path]) -> Drilled:
     an unknown level. Entries of `opened` that are not containers are ignored.
     """
     if level not in of.levels:
-        raise ClewError(f"there is no level {level!r} here; levels: {', '.join(of.levels)}")
+        raise ClewError(f"unknown level {level!r}; levels: {', '.join(of.levels)}")
     top, deepest = of.levels.index(level) + 1, len(of.levels)
     gone = {path for path in opened if len(path) >= top}
     for path in sorted(gone, key=len):

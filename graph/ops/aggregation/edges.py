@@ -30,7 +30,7 @@ def edge_name(kind: int) -> EdgeName:
 
 @dataclass(frozen=True, eq=False)
 class EdgeColumns:
-    """Hold edges between nodes, one row each; `AggregateEdge` describes the columns."""
+    """Edges between nodes, one row each; `AggregateEdge` describes the columns."""
 
     source: I64
     target: I64
@@ -49,7 +49,7 @@ class EdgeColumns:
             begin, at = _sorted_apart(columns)
             ends = [column[begin] for column in columns]
         else:
-            # Combines the four columns into one key, unless there are too many nodes and channels for 63 bits.
+            # Combine the four columns into one key, unless there are too many nodes and channels for 63 bits.
             present, at = distinct(np.ravel_multi_index(columns, sizes), keys)
             ends = [column.astype(np.int64) for column in np.unravel_index(present, sizes)]
         count, latency = np.zeros((2, len(ends[0])), np.int64)

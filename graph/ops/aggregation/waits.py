@@ -18,7 +18,7 @@ def waits_of_calls(graph: ExecutionGraph) -> I64:
     The suspensions of the call are excluded, because its caller was suspended with it.
     """
     enter = graph.calls.enter
-    found: I64 = graph.room(len(enter), np.int64)
+    found: I64 = graph.allocate(len(enter), np.int64)
     found[:] = 0
     for first in range(0, len(graph) - 1, _PART):
         last = min(first + _PART, len(graph) - 1)

@@ -24,7 +24,7 @@ _NEVER = np.iinfo(np.int64).max
 
 
 class LabelSums(NamedTuple):
-    """Hold sums by label code."""
+    """Sums by label code."""
 
     own: dict[str, I64]
     first_event: I64
@@ -72,7 +72,7 @@ def _work(graph: ExecutionGraph, labels: Labels, rows: I64, code: I64) -> tuple[
     known = (running >= 0) & ((running == own) | (graph.region[np.maximum(inner, 0)] == region[work]))
     unknown = np.flatnonzero(~known & (running >= 0))
     if len(unknown):
-        known[unknown] = labels.of(_beside(graph, at[unknown], 1)) == running[unknown]
+        known[unknown] = labels.of(_adjacent(graph, at[unknown], 1)) == running[unknown]
     at, running = at[known], running[known]
     return running, graph.ts[at + 1] - graph.ts[at]
 
@@ -82,7 +82,7 @@ def _call_edges(graph: ExecutionGraph, labels: Labels, enters: I64) -> EdgeColum
     enters = enters[graph.regions.first[graph.region[enters]] != enters]
     caller = callers(graph, enters)
     alone = caller < 0
-    caller[alone] = _beside(graph, enters[alone], -1)
+    caller[alone] = _adjacent(graph, enters[alone], -1)
     zeros = np.zeros(len(enters), np.int64)
     return EdgeColumns(labels.of(caller), labels.of(enters), zeros + CALL, zeros, zeros + 1, zeros).merged()
 
@@ -96,7 +96,7 @@ def callers(graph: ExecutionGraph, enters: I64) -> I64:
     return np.where((around >= 0) & same, around, -1)
 
 
-def _beside(graph: ExecutionGraph, rows: I64, by: int) -> I64:
+def _adjacent(graph: ExecutionGraph, rows: I64, by: int) -> I64:
     """Return the next (1) or previous (-1) events in the same regions. These events must exist."""
     structure = graph.structure
     region, position = structure.locate(rows)

@@ -21,7 +21,7 @@ WAYS = ("cause", "effect", "previous", "next", "out", "in")
 
 @dataclass(frozen=True)
 class End:
-    """Describe an event that one step leads to."""
+    """An event that one step leads to."""
 
     event: int
     edge: int = -1
@@ -32,7 +32,7 @@ class End:
 
 @dataclass(frozen=True)
 class Way:
-    """Describe the events in one direction."""
+    """The events in one direction."""
 
     ends: tuple[End, ...]
     """The event that a step takes first, then the nearest other events."""
@@ -55,7 +55,7 @@ def way(graph: ExecutionGraph, event: int, name: str, most: int) -> Way:
             return _single(out(graph, event))
         case "in":
             return _single(inside(graph, event))
-    raise ValueError(f"there is no way {name!r}; the ways are {', '.join(WAYS)}")
+    raise ValueError(f"unknown way {name!r}; the ways are {', '.join(WAYS)}")
 
 
 def out(graph: ExecutionGraph, event: int) -> int:
@@ -101,8 +101,8 @@ def _causes(graph: ExecutionGraph, event: int, most: int) -> Way:
     edges, targets = graph.index.into(region)
     before = int(np.searchsorted(targets, event, "right"))
     edges, targets = edges[:before], targets[:before]
-    kept = (graph.region[graph.edge_src[edges]] != region) | (targets == event)
-    edges, targets = edges[kept][::-1], targets[kept][::-1]
+    chosen = (graph.region[graph.edge_src[edges]] != region) | (targets == event)
+    edges, targets = edges[chosen][::-1], targets[chosen][::-1]
     steps = why(graph, event, steps_at_most=1)
     found = (
         [End(steps[1].event, steps[1].edge, steps[1].target_event if steps[1].edge >= 0 else -1)] if steps[1:] else []
@@ -124,12 +124,12 @@ def _effects(graph: ExecutionGraph, event: int, most: int) -> Way:
     edges, sources = graph.index.out(region)
     since = int(np.searchsorted(sources, event))
     edges, sources = edges[since:], sources[since:]
-    kept = (graph.region[graph.edge_dst[edges]] != region) | (sources == event)
+    chosen = (graph.region[graph.edge_dst[edges]] != region) | (sources == event)
     if graph.edge_excludes is not None:
-        kept &= ~graph.edge_excludes[edges] | (sources == event)
-    edges, sources = edges[kept], sources[kept]
+        chosen &= ~graph.edge_excludes[edges] | (sources == event)
+    edges, sources = edges[chosen], sources[chosen]
     count = len(edges)
-    # Takes whole groups with one source, so that the first arrival of each source is included.
+    # Take whole groups with one source, so that the first arrival of each source is included.
     last = int(np.searchsorted(sources, sources[min(most, count) - 1], "right")) if count else 0
     edges, sources = edges[:last], sources[:last]
     order = np.lexsort((graph.ts[graph.edge_dst[edges]], sources))[:most]

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import deque
 
 from clew.graph.build.regions import opens
-from clew.graph.model.edge_index import KEPT
+from clew.graph.model.edge_index import MAX_CACHED
 from clew.graph.model.graph import ExecutionGraph
 from clew.records.format.event import EdgeKind
 
@@ -34,16 +34,16 @@ def entering(graph: ExecutionGraph, region: int, *, causal: bool) -> tuple[list[
     """Return all edges from other regions into one region, and their targets. The lists are shared: callers must not
     change them.
     """
-    kept = graph.index.entering
-    known = kept.get((region, causal))
+    cache = graph.index.entering
+    known = cache.get((region, causal))
     if known is None:
         edges, targets = graph.index.into(region)
         other = graph.region[graph.edge_src[edges]] != region
         if causal and graph.edge_excludes is not None:
             other &= ~graph.edge_excludes[edges]
-        if len(kept) >= KEPT:
-            kept.clear()
-        known = kept[region, causal] = edges[other].tolist(), targets[other].tolist()
+        if len(cache) >= MAX_CACHED:
+            cache.clear()
+        known = cache[region, causal] = edges[other].tolist(), targets[other].tolist()
     return known
 
 
@@ -70,7 +70,7 @@ def _behind(graph: ExecutionGraph, region: int, begun: int, waits: list[int]) ->
     """Return (time of the use, edges that lead to it) for every state edge on trips that end in `waits`."""
     reached: dict[int, int] = {}
     found: list[tuple[int, list[int]]] = []
-    # Starts with the latest wait, so that among several ways to one use the way that ends closest to the row wins.
+    # Start with the latest wait, so that among several ways to one use the way that ends closest to the row wins.
     queue: deque[tuple[int, tuple[int, ...]]] = deque((edge, (edge,)) for edge in reversed(waits))
     budget = EDGES_SEARCHED
     while queue and budget > 0:

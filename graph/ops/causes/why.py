@@ -37,7 +37,7 @@ STEPS_TRIED = 1000
 
 @dataclass(frozen=True)
 class Step:
-    """Describe one event on the way back.
+    """One event on the way back.
 
     The edge leads from `event` to `target_event`, which lies in the region of the previous step. The first step has
     neither.
@@ -56,7 +56,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Cause:
-    """Describe an edge into or out of an event."""
+    """An edge into or out of an event."""
 
     edge: int
     event: int
@@ -139,7 +139,7 @@ def _is_a_programs_begin(graph: ExecutionGraph, chooser: _Chooser, path: list[in
 
 
 class _Joins:
-    """Hold the edges into an event's region, up to the event, that neither opened the region nor carry state."""
+    """The edges into an event's region, up to the event, that neither opened the region nor carry state."""
 
     def __init__(self, graph: ExecutionGraph, event: int) -> None:
         self.graph = graph
@@ -192,7 +192,7 @@ def _channel(graph: ExecutionGraph, edge: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Into:
-    """Hold the edges from other regions into one region, sorted by target.
+    """The edges from other regions into one region, sorted by target.
 
     `firm` holds the indices of the edges that are followed before any join: state edges and the edges that opened the
     region.
@@ -204,7 +204,7 @@ class _Into:
 
 
 class _Chooser:
-    """Choose the edge that caused what came before a row of a region, and cache the answers.
+    """Chooses the edge that caused the events before a row of a region, and caches the answers.
 
     Whether a join is a round trip depends on another chain, which may depend on other joins. The pending questions
     are kept on an explicit stack, because chains are longer than Python's stack.
@@ -222,19 +222,19 @@ class _Chooser:
         while stack:
             current, asking = stack[-1]
             try:
-                wanted = next(asking) if answer is None else asking.send(answer)
+                needed = next(asking) if answer is None else asking.send(answer)
             except StopIteration as done:
                 self.known[current] = answer = done.value
                 asked.discard(current)
                 stack.pop()
                 continue
-            if wanted in self.known:
-                answer = self.known[wanted]
-            elif wanted in asked:
-                answer = -1  # clocks that disagree can close a circle, which has no cause
+            if needed in self.known:
+                answer = self.known[needed]
+            elif needed in asked:
+                answer = -1  # clocks that disagree can close a cycle, which has no cause
             else:
-                asked.add(wanted)
-                stack.append((wanted, self._ask(wanted)))
+                asked.add(needed)
+                stack.append((needed, self._ask(needed)))
                 answer = None
         return self.known[position]
 

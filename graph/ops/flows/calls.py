@@ -6,7 +6,7 @@ call that made it, if both are in one region. A generator of another region is s
 resumed it. Otherwise the parent is the frame at the source of the edge that opened the frame's region. The parent of
 a request without an opening edge is its caller, or the opener of the region around its call. That region may belong
 to a handler that receives a message. Regions without frames are passed through. Invariant: frames form a forest;
-regions that opened each other in a circle have no parent.
+regions that opened each other in a cycle have no parent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST = (1 << 31) - 2
 
 @dataclass(frozen=True)
 class _Calls:
-    """Locate calls in regions."""
+    """Locates calls in regions."""
 
     graph: ExecutionGraph
     number: I32
@@ -113,7 +113,7 @@ class Visits(NamedTuple):
 
 @dataclass(frozen=True)
 class Frames:
-    """Hold frames as columns: first the calls in the graph's order, then the visits."""
+    """Frames as columns: first the calls in the graph's order, then the visits."""
 
     graph: ExecutionGraph
     where: _Calls
@@ -199,7 +199,7 @@ def find_frames(graph: ExecutionGraph) -> Frames:
     by_call, by_visit = np.flatnonzero((hung >= 0) & (hung < count)), np.flatnonzero(hung >= count)
     above[by_call] = home[hung[by_call]]
     above[by_visit] = visits.region[hung[by_visit] - count]
-    hung[_in_circles(above)] = -1
+    hung[_in_cycles(above)] = -1
 
     parent = np.full(frames, -1, np.int32)
     called = np.flatnonzero(caller >= 0)
@@ -242,7 +242,7 @@ def _visits(graph: ExecutionGraph, number: I32) -> tuple[Visits, I32]:
 
 
 class _Opening(NamedTuple):
-    """Hold for each region the edge that opened it, the edge's source and its target; -1 for none."""
+    """For each region the edge that opened it, the edge's source and its target; -1 for none."""
 
     edge: I64
     source: I64
@@ -312,7 +312,7 @@ def _hang(where: _Calls, opening: _Opening, visit: I32) -> tuple[I32, I64, I64]:
         hung[those] = np.where(inside >= 0, inside, visit[around])
         above[those] = around
     open_ = np.flatnonzero((hung < 0) & (above >= 0))
-    # Each step doubles the distance; entries still open afterwards lie on a circle.
+    # Each step doubles the distance; entries still open afterwards lie on a cycle.
     for _ in range(len(hung).bit_length() + 1):
         if not len(open_):
             break
@@ -323,8 +323,8 @@ def _hang(where: _Calls, opening: _Opening, visit: I32) -> tuple[I32, I64, I64]:
     return hung, cause, np.where(cause >= 0, edge, -1)
 
 
-def _in_circles(above: I64) -> I64:
-    """Return the regions that lie on a circle; `above` is the parent region of each region, -1 for none."""
+def _in_cycles(above: I64) -> I64:
+    """Return the regions that lie on a cycle; `above` is the parent region of each region, -1 for none."""
     at = np.flatnonzero(above >= 0)
     far = above.copy()
     for _ in range(len(above).bit_length() + 1):
@@ -335,12 +335,12 @@ def _in_circles(above: I64) -> I64:
         ahead = far[step]
         far[at] = ahead
         at = at[ahead >= 0]
-    # After more steps than there are regions, exactly the regions on circles are reached.
+    # After more steps than there are regions, exactly the regions on cycles are reached.
     return np.unique(far[at])
 
 
 class _Tops(NamedTuple):
-    """Hold the frames that edges lead to, their regions and times."""
+    """The frames that edges lead to, their regions and times."""
 
     frame: I64
     region: I64
@@ -382,7 +382,7 @@ def _delays(graph: ExecutionGraph, tops: _Tops, cause: I64, delay: I64) -> None:
     sent = cause[answered[back]]
     back = back[(graph.region[dst[back]] == graph.region[sent]) & (dst[back] > sent)]
     answered = answered[back]
-    # Credits the first answer of each region to the last of its frames.
+    # Credit the first answer of each region to the last of its frames.
     order = np.lexsort((back, dst[back], answered))
     back, answered = back[order], answered[order]
     new = np.flatnonzero(np.concatenate(([True], answered[1:] != answered[:-1]))) if len(back) else order

@@ -18,7 +18,7 @@ from clew.graph.render.table import Column, Table
 
 @dataclass(frozen=True)
 class Category:
-    """Describe requests whose flows have one structure."""
+    """Requests whose flows have one structure."""
 
     name: str
     """The common name of the requests."""

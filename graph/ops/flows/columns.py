@@ -1,4 +1,4 @@
-"""Build the columns of a run's flows: frames (`frames`) in flow order (`flow_order`), with labels, times, errors and
+"""Build the columns of a run's flows: frames (`calls.py`) in flow order (`order.py`), with labels, times, errors and
 logs.
 
 Invariant: every code is an index into its list of names, and labels are numbered in the order of their names.
@@ -31,7 +31,7 @@ REPEATED = " xN"
 
 
 class CategoryKey(NamedTuple):
-    """Identify requests of one name whose flows have one shape; see `flow_order`."""
+    """The identity of requests of one name whose flows have one shape; see `order.py`."""
 
     name: str
     shape: int
@@ -67,7 +67,7 @@ def columns_of(graph: ExecutionGraph, requests: I64, level: str | LabelFunction,
 
 
 class _Own(NamedTuple):
-    """Hold values per frame, in ns."""
+    """Values per frame, in ns."""
 
     begin: I64
     total: I64
@@ -164,9 +164,9 @@ def _labels(frames: Frames, level: str | LabelFunction) -> tuple[I32, tuple[str,
         numbers, code = np.unique(found.of(rows), return_inverse=True)
         names = [found.name(number) for number in numbers.tolist()]
     used = np.bincount(code, minlength=len(names)) > 0
-    kept = sorted({names[number] for number in np.flatnonzero(used).tolist()})
-    place = {name: number for number, name in enumerate(kept)}
-    return np.array([place.get(name, -1) for name in names], np.int32)[code], tuple(kept)
+    used_names = sorted({names[number] for number in np.flatnonzero(used).tolist()})
+    place = {name: number for number, name in enumerate(used_names)}
+    return np.array([place.get(name, -1) for name in names], np.int32)[code], tuple(used_names)
 
 
 def _merge(parent: I32, label: I32, roots: I32) -> tuple[I32, I32]:
@@ -308,7 +308,7 @@ def _requests(graph: ExecutionGraph, requests: I64, order: Ordered) -> dict[str,
         names = ()
     shape = np.unique(order.shape, return_inverse=True)[1].reshape(-1)
     found, first, category = np.unique(shape * max(len(names), 1) + name, return_index=True, return_inverse=True)
-    # Numbers the categories in the order of their first requests.
+    # Number the categories in the order of their first requests.
     number = np.empty(len(found), np.int32)
     number[np.argsort(first)] = np.arange(len(found), dtype=np.int32)
     first = np.sort(first)

@@ -30,11 +30,11 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Flows:
-    """Hold columns of requests, of their calls request by request, of the calls' logs, and the names behind the
+    """Columns of requests, of their calls request by request, of the calls' logs, and the names behind the
     codes.
 
     Times are in ns. The calls of a request come depth-first, children sorted by name. Children with equal names are
-    sorted by their subtrees, then by when they began. A call here is a recorded call, a visit (see `frames`), or at a
+    sorted by their subtrees, then by when they began. A call here is a recorded call, a visit (see `calls.py`), or at a
     level coarser than functions a group of connected calls with one label.
     """
 
@@ -113,12 +113,12 @@ class Flows:
         With `coalesce`, consecutive equal siblings count as one call. Raise `ClewError` for an unknown level.
         """
         parts = []
-        wanted = None if names is None else {names} if isinstance(names, str) else set(names)
+        chosen_names = None if names is None else {names} if isinstance(names, str) else set(names)
         for run in [runs] if isinstance(runs, OpenRun) else runs:
             graph = run.graph
             rows = graph.rows_of([Kind.REQUEST])
-            if wanted is not None and len(rows):
-                known = [graph.channel_ids[name] for name in wanted if name in graph.channel_ids]
+            if chosen_names is not None and len(rows):
+                known = [graph.channel_ids[name] for name in chosen_names if name in graph.channel_ids]
                 rows = rows[np.isin(graph.extensions.channel[graph.ext[rows]], known)]
             if where is not None:
                 rows = np.array([row for row in rows.tolist() if where(graph.event(row))], np.int64)

@@ -18,7 +18,7 @@ from clew.records.format.event import Kind
 
 
 class FlowValues(NamedTuple):
-    """Hold columns, one row per value."""
+    """Columns, one row per value."""
 
     request: I64
     """The index in the requested requests."""

@@ -22,7 +22,7 @@ from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.flows.calls import began_requests, find_frames
 from clew.graph.ops.profile.statistics import FunctionStatistics, function_statistics
 from clew.graph.ops.timing.replay import join_rows
-from clew.graph.runtime.progress import Progress, nobody
+from clew.graph.runtime.progress import Progress, no_progress
 from clew.records.format.event import Kind
 
 I64 = npt.NDArray[np.int64]
@@ -30,7 +30,7 @@ I64 = npt.NDArray[np.int64]
 BINS_PER_OCTAVE = 2
 """The number of latency histogram bins per octave."""
 MOST_VALUES = 6
-"""The number of recorded value names kept per function, each with its last value."""
+"""The maximum number of value names saved per function, each with its last value."""
 MOST_TEXT = 120
 _TYPE = re.compile(r"[A-Za-z_][\w.]*")
 _EXCEPTION = "exception"
@@ -38,7 +38,7 @@ _EXCEPTION = "exception"
 
 @dataclass(frozen=True)
 class Link:
-    """Describe the calls of one function by another."""
+    """The calls of one function by another."""
 
     caller: int
     """The caller's site; `callee` is the callee's site."""
@@ -57,7 +57,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Wait:
-    """Describe a cause that calls of a function waited for."""
+    """A cause that calls of a function waited for."""
 
     channel: str
     through: str
@@ -70,7 +70,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Raised:
-    """Describe exceptions that left calls of a function."""
+    """Exceptions that left calls of a function."""
 
     source: int
     """The site of the function that the exceptions left first; the function's own site if it raised them."""
@@ -104,25 +104,27 @@ class Profile:
 
 @dataclass(frozen=True)
 class Profiles:
+    """The profiles of all functions, by site."""
+
     by_site: dict[int, Profile]
     links: tuple[Link, ...]
     """The links, most calls first."""
 
 
-def find_profiles(graph: ExecutionGraph, progress: Progress = nobody) -> Profiles:
+def find_profiles(graph: ExecutionGraph, progress: Progress = no_progress) -> Profiles:
     """Return the profile of every function that was called."""
     steps = iter(range(5))
-    progress("figures of functions", next(steps), 5)
+    progress("function statistics", next(steps), 5)
     statistics = function_statistics(graph)
     histograms = _histograms(graph)
-    progress("figures of functions", next(steps), 5)
+    progress("function statistics", next(steps), 5)
     waits = _waits(graph)
-    progress("figures of functions", next(steps), 5)
+    progress("function statistics", next(steps), 5)
     raised = _raised(graph)
     values = _values(graph)
-    progress("figures of functions", next(steps), 5)
+    progress("function statistics", next(steps), 5)
     links = _links(graph)
-    progress("figures of functions", next(steps), 5)
+    progress("function statistics", next(steps), 5)
     none: tuple[int, int, tuple[int, ...]] = (0, 0, ())
     by_site = {
         site: Profile(

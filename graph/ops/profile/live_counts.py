@@ -27,7 +27,7 @@ _COUNTED = (Kind.ENTER, Kind.EXIT, Kind.UNWIND)
 
 @dataclass(frozen=True)
 class FunctionCount:
-    """Hold the counts of one function in all processes."""
+    """The counts of one function in all processes."""
 
     module: str
     qualname: str
@@ -46,7 +46,7 @@ class FunctionCount:
 
 @dataclass(frozen=True)
 class Counts:
-    """Hold the counts up to a snapshot."""
+    """The counts up to a snapshot."""
 
     processes: int = 0
     events: int = 0
@@ -59,7 +59,7 @@ class Counts:
 
 @dataclass
 class _Process:
-    """Hold the data read from one trace file."""
+    """The data read from one trace file."""
 
     seen: dict[int, dict[bytes, tuple[int, int]]] = field(default_factory=dict)
     """Map each thread and each part of its stream to the compressed block that holds the part and the number of bytes
@@ -79,14 +79,14 @@ class _Process:
 
 
 class Tally:
-    """Count the calls of the run in a folder. One thread at a time may use it."""
+    """Counts the calls of the run in a folder. One thread at a time may use it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._processes: dict[str, _Process] = {}
         self._events = self._errors = 0
 
-    def look(self) -> Counts:
+    def poll(self) -> Counts:
         """Count the data added since the last call. Damaged or missing files never raise an error."""
         known = {name: process.known() for name, process in self._processes.items()}
         found = read_run(self.folder, known).processes
@@ -102,11 +102,11 @@ class Tally:
         for serial, thread in records.threads.items():
             seen = process.seen.setdefault(serial, {})
             for part in thread.extents.parts:
-                frame, before = seen.get(part.name, (0, 0))
+                block_crc, before = seen.get(part.name, (0, 0))
                 if part.size > before:
                     self._count(process, decode([_after(part, before)]))
-                if part.size > before or part.frame != frame:
-                    seen[part.name] = (part.frame, max(part.size, before))
+                if part.size > before or part.block_crc != block_crc:
+                    seen[part.name] = (part.block_crc, max(part.size, before))
 
     def _count(self, process: _Process, added: Columns) -> None:
         if not len(added):

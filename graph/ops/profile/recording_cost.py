@@ -21,7 +21,7 @@ HOT = 1_000_000
 
 @dataclass(frozen=True)
 class Rates:
-    """Hold sums over some functions of a run."""
+    """Sums over some functions of a run."""
 
     events: int
     calls: int
@@ -46,7 +46,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class SiteRates:
-    """Hold the rates by site for a whole run."""
+    """The rates by site for a whole run."""
 
     events: npt.NDArray[np.int64]
     calls: npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ from clew.records.format.event import Kind
 
 @dataclass(frozen=True)
 class FunctionStatistics:
-    """Hold the statistics of one code location.
+    """The statistics of one code location.
 
     Times are in nanoseconds. Total, median and 95th percentile cover only calls that ended.
     """

@@ -2,7 +2,7 @@
 
 The events of each region in a slice are cut after each edge's source, before each edge's target and at roots. Edges
 therefore lead only from the end of a segment to the beginning of a segment. Inside a segment each event is dominated
-by the previous one. The kernel solves the segments (`csrc/dominators.h`). Invariant: the answer equals that of the
+by the previous one. The kernel solves the segments (`csrc/structure/dominators.c`). Invariant: the answer equals that of the
 event-by-event graph of the slice, in the slice's own direction.
 """
 
@@ -27,7 +27,7 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Dominators:
-    """Hold the events that every path from the slice's roots passes. Roots have no dominator, so several roots have
+    """The events that every path from the slice's roots passes. Roots have no dominator, so several roots have
     no dominator in common.
     """
 
@@ -114,7 +114,7 @@ class Dominators:
     def _common(self) -> list[int]:
         """Return the segments that `common` describes."""
         ends = np.setdiff1d(np.arange(len(self.start)), self.ways[0])
-        # Counts the ends that each segment dominates, farthest first; the answer is the first segment that dominates
+        # Count the ends that each segment dominates, farthest first; the answer is the first segment that dominates
         # all ends.
         below = np.bincount(ends, minlength=len(self.start)).tolist()
         for stretch in self.reached[::-1].tolist():
@@ -126,7 +126,7 @@ class Dominators:
 
     def _place(self, event: int) -> tuple[int, int]:
         if not (0 <= event < len(self.slice.graph) and self.slice.contains(event)):
-            raise ClewError(f"event {event} is not in this slice; only what is has dominators in it")
+            raise ClewError(f"event {event} is not in this slice; dominators exist only for events of the slice")
         _, positions = self.slice.graph.structure.locate(np.array([event], np.int64))
         position = int(positions[0])
         return int(np.searchsorted(self.start, position, "right")) - 1, position

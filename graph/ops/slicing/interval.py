@@ -24,7 +24,7 @@ from clew.records.errors import ClewError
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 EdgeFilter = Mask | Callable[[int], bool]
-"""Select the edges that may be followed: one truth value per edge, or a function of an edge's number, called once per
+"""A selection of the edges that may be followed: one truth value per edge, or a function of an edge's number, called once per
 edge.
 
 Without a filter, all edges except those of mutual exclusion are followed (`ExecutionGraph.edge_excludes`). A strand
@@ -35,7 +35,7 @@ To follow one kind of edge only, use `graph.edge_kind == EdgeKind.USE`. To follo
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """Hold the events reachable from `roots` along causal edges. Rows outside every bound are excluded."""
+    """The events reachable from `roots` along causal edges. Rows outside every bound are excluded."""
 
     graph: ExecutionGraph
     direction: Literal["forward", "backward"]

@@ -21,7 +21,7 @@ KINDS = ("", "use", "sync", "state", NEXT)
 
 @dataclass(frozen=True)
 class Neighbour:
-    """Describe an event one edge away."""
+    """An event one edge away."""
 
     event: Event
     role: str
@@ -77,20 +77,20 @@ def _found(graph: ExecutionGraph, events: I64) -> tuple[I64, I64, I64, I64]:
         # An event that occurs twice in `events` gets its neighbours twice.
         nth = np.arange(len(edges)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin)
         parts.append((order[begin[edges] + nth], far[edges], np.full(len(edges), role), edges))
-        place, rows = _beside(graph, events, 1 if role else -1)
+        place, rows = _adjacent(graph, events, 1 if role else -1)
         parts.append((place, rows, np.full(len(place), role), np.full(len(place), -1)))
     place, other, roles, edge = (np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True))
     sort = np.lexsort((np.where(edge < 0, len(graph.edge_src), edge), roles, place))
     return place[sort], other[sort], roles[sort], edge[sort]
 
 
-def _beside(graph: ExecutionGraph, events: I64, step: int) -> tuple[I64, I64]:
+def _adjacent(graph: ExecutionGraph, events: I64, step: int) -> tuple[I64, I64]:
     """Return the indices of the events that have a previous (-1) or next (1) event in their region, and those
     neighbours' rows.
     """
     structure = graph.structure
     regions, positions = structure.locate(events)
-    beside = positions.astype(np.int64) + step
+    adjacent = positions.astype(np.int64) + step
     start = structure.arrays["start"].astype(np.int64)
-    place = np.flatnonzero((beside >= start[regions]) & (beside < start[regions.astype(np.int64) + 1]))
-    return place, structure.rows_of(regions[place], beside[place].astype(np.uint32))
+    place = np.flatnonzero((adjacent >= start[regions]) & (adjacent < start[regions.astype(np.int64) + 1]))
+    return place, structure.rows_of(regions[place], adjacent[place].astype(np.uint32))

@@ -23,7 +23,7 @@ Direction = Literal["forward", "backward", "both"]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Hold some events of a graph and the edges among them that may be followed."""
+    """Some events of a graph and the edges among them that may be followed."""
 
     graph: ExecutionGraph
     direction: Direction
@@ -93,7 +93,7 @@ def slice_parts(
         plain = slice_events(
             graph, roots, way, max_hops=max_hops, max_network_hops=max_network_hops, edge_filter=edge_filter
         )
-        edge_filter = plain.allowed  # calls a filter function only once
+        edge_filter = plain.allowed  # call a filter function only once
         if stops is None or not len(stops) or not plain.roots:
             found.append(plain.events())
             continue

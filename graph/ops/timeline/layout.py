@@ -30,14 +30,14 @@ ARROW = np.dtype(
 """The dtype of a use edge between two strands; `low` is the earlier of its times."""
 CLASSES = 64
 """The number of length classes: class c has the arrows shorter than 2^c ns that are in no lower class."""
-LOOKED_AT = 50_000
+MOST_EXAMINED = 50_000
 """The maximum number of arrows examined per class, evenly sampled."""
 NEAR = 4096
 """The number of bars around a point among which the longest is the one pointed at."""
 
 
 class Spot(NamedTuple):
-    """Describe a bar of a running call."""
+    """A bar of a running call."""
 
     strand: int
     depth: int
@@ -49,7 +49,7 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class Timeline:
-    """Hold the arrays of `Timeline.arrays`, from any source."""
+    """The arrays of `Timeline.arrays`, from any source."""
 
     bars: Bars
     row_ns: I64
@@ -132,7 +132,7 @@ class Timeline:
         near = near[near["key"] < ASLEEP]
         return _spot(strand, depth, near[int(np.argmax(near["end"] - near["begin"]))]) if len(near) else None
 
-    def beside(self, strand: int, depth: int, ns: int, by: int) -> Spot | None:
+    def neighbour(self, strand: int, depth: int, ns: int, by: int) -> Spot | None:
         """Return the next (1) or previous (-1) running call of the row, relative to the call at a time."""
         row = self.bars.row(strand, depth)
         if row < 0:
@@ -190,13 +190,13 @@ class Timeline:
             lows = self.arrows["low"][low:high]
             first = _search(lows, begin - (1 << number))
             last = _search(lows, end)
-            step = 1 + (last - first) // LOOKED_AT
+            step = 1 + (last - first) // MOST_EXAMINED
             some = self.arrows[low + first : low + last : step]
             high_ns = np.maximum(some["source_ns"], some["target_ns"])
             some = some[(high_ns >= begin) & shown[some["source_strand"]] & shown[some["target_strand"]]]
             if count >= most:
                 hidden += len(some) * step
-                if hidden > LOOKED_AT:
+                if hidden > MOST_EXAMINED:
                     break
                 continue
             found.append(some)
@@ -220,15 +220,15 @@ def from_arrays(arrays: Mapping[str, Any]) -> Timeline:
 
 def _arrows(graph: ExecutionGraph, depth: npt.NDArray[np.uint16]) -> tuple[Array, I64]:
     src, dst = graph.edge_src, graph.edge_dst
-    wanted = np.flatnonzero((graph.edge_kind == EdgeKind.USE) & (graph.strand[src] != graph.strand[dst]))
-    src, dst = src[wanted], dst[wanted]
-    arrows = np.zeros(len(wanted), ARROW)
+    edges = np.flatnonzero((graph.edge_kind == EdgeKind.USE) & (graph.strand[src] != graph.strand[dst]))
+    src, dst = src[edges], dst[edges]
+    arrows = np.zeros(len(edges), ARROW)
     arrows["source"], arrows["target"] = src, dst
     arrows["source_ns"], arrows["target_ns"] = graph.ts[src], graph.ts[dst]
     arrows["low"] = np.minimum(arrows["source_ns"], arrows["target_ns"])
     arrows["source_strand"], arrows["target_strand"] = graph.strand[src], graph.strand[dst]
     arrows["source_depth"], arrows["target_depth"] = depth[src], depth[dst]
-    arrows["channel"] = graph.edge_channel[wanted]
+    arrows["channel"] = graph.edge_channel[edges]
     length = np.abs(arrows["target_ns"] - arrows["source_ns"])
     bounds = np.left_shift(np.int64(1), np.arange(CLASSES - 2, dtype=np.int64))
     number = np.searchsorted(bounds, length, "right")

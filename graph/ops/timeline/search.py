@@ -41,8 +41,8 @@ class Found(NamedTuple):
 
 
 @dataclass
-class _Wanted:
-    """Hold a text and the parts of the run that match it."""
+class _Query:
+    """A text and the parts of the run that match it."""
 
     text: str
     sites: I64
@@ -52,11 +52,11 @@ class _Wanted:
 
 
 class Finder:
-    """Search one run. The index of all calls is sorted on the first search."""
+    """Searches one run. The index of all calls is sorted on the first search."""
 
     def __init__(self, graph: ExecutionGraph, timeline: Timeline) -> None:
         self.graph, self.timeline = graph, timeline
-        self._wanted = _Wanted("", np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._query = _Query("", np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def find(self, text: str, by: int = 0, ns: int = -1, event: int = -1) -> Found:
         """Return the number of results that contain a text (ignoring case) and, unless `by` is 0, a neighbouring
@@ -65,10 +65,10 @@ class Finder:
         The neighbour is the next (1) or previous (-1) result relative to an event and its time. The search wraps
         around at the end.
         """
-        wanted = self._all_of(text)
-        calls = int((self._ends(wanted.sites) - self._begins(wanted.sites)).sum())
-        match = self._beside(wanted, calls, by, ns, event) if by and calls + len(wanted.logs) else None
-        return Found(len(wanted.sites), calls, len(wanted.logs), match)
+        query = self._all_of(text)
+        calls = int((self._ends(query.sites) - self._begins(query.sites)).sum())
+        match = self._neighbour(query, calls, by, ns, event) if by and calls + len(query.logs) else None
+        return Found(len(query.sites), calls, len(query.logs), match)
 
     # Matching a text
 
@@ -76,9 +76,9 @@ class Finder:
     def _labels(self) -> list[str]:
         return [site.label.casefold() for site in self.graph.sites]
 
-    def _all_of(self, text: str) -> _Wanted:
-        if text == self._wanted.text:
-            return self._wanted
+    def _all_of(self, text: str) -> _Query:
+        if text == self._query.text:
+            return self._query
         folded = text.casefold()
         there = [site for site, label in enumerate(self._labels) if folded in label] if text else []
         sites = np.array(there, np.int64)
@@ -92,8 +92,8 @@ class Finder:
                 events = events[(row >= 0) & hit[row]]
         log_ns = np.asarray(self.graph.ts[events], np.int64)
         order = np.argsort(log_ns, kind="stable")
-        self._wanted = _Wanted(text, sites, events[order], log_ns[order])
-        return self._wanted
+        self._query = _Query(text, sites, events[order], log_ns[order])
+        return self._query
 
     # The index of all calls
 
@@ -124,34 +124,34 @@ class Finder:
 
     # Stepping between results
 
-    def _beside(self, wanted: _Wanted, calls: int, by: int, ns: int, event: int) -> Match:
+    def _neighbour(self, query: _Query, calls: int, by: int, ns: int, event: int) -> Match:
         # Continue strictly after this event when searching forward, and before it when searching backward.
-        behind = event + 1 if by > 0 else event
-        bounds = self._before(wanted.sites, ns, behind)
-        logs = int(np.searchsorted(wanted.log_ns, ns, "left"))
-        while logs < len(wanted.logs) and wanted.log_ns[logs] == ns and wanted.logs[logs] < behind:
+        bound = event + 1 if by > 0 else event
+        bounds = self._before(query.sites, ns, bound)
+        logs = int(np.searchsorted(query.log_ns, ns, "left"))
+        while logs < len(query.logs) and query.log_ns[logs] == ns and query.logs[logs] < bound:
             logs += 1
-        place = int((bounds - self._begins(wanted.sites)).sum()) + logs
-        total = calls + len(wanted.logs)
+        place = int((bounds - self._begins(query.sites)).sum()) + logs
+        total = calls + len(query.logs)
         if by > 0 and place == total:
-            bounds, logs, place = self._begins(wanted.sites), 0, 0
+            bounds, logs, place = self._begins(query.sites), 0, 0
         elif by < 0 and place == 0:
-            bounds, logs, place = self._ends(wanted.sites), len(wanted.logs), total
+            bounds, logs, place = self._ends(query.sites), len(query.logs), total
         order, _ = self._sorted
         bars = self.timeline.bars.levels[0].bars
         if by > 0:
-            places = bounds[bounds < self._ends(wanted.sites)]
-            logs_left = wanted.logs[logs : logs + 1]
+            places = bounds[bounds < self._ends(query.sites)]
+            logs_left = query.logs[logs : logs + 1]
         else:
-            places = bounds[bounds > self._begins(wanted.sites)] - 1
-            logs_left = wanted.logs[max(0, logs - 1) : logs]
+            places = bounds[bounds > self._begins(query.sites)] - 1
+            logs_left = query.logs[max(0, logs - 1) : logs]
         some = order[places]
         at = [(int(bars["begin"][bar]), int(bars["what"][bar]), int(bar)) for bar in some.tolist()]
         at += [(self.graph.at("ts", line), line, -1) for line in logs_left.tolist()]
         found = min(at) if by > 0 else max(at)
         return self._match(*found, place + 1 if by > 0 else place)
 
-    def _before(self, sites: I64, ns: int, behind: int) -> I64:
+    def _before(self, sites: I64, ns: int, bound: int) -> I64:
         """Return for each function how many of its calls come before a time, or at that time and before an event."""
         order, _ = self._sorted
         bars = self.timeline.bars.levels[0].bars
@@ -159,7 +159,7 @@ class Finder:
         while len(open_ := np.flatnonzero(low < high)):
             middle = (low[open_] + high[open_]) // 2
             some = bars[order[middle]]
-            less = (some["begin"] < ns) | ((some["begin"] == ns) & (some["what"] < behind))
+            less = (some["begin"] < ns) | ((some["begin"] == ns) & (some["what"] < bound))
             low[open_] = np.where(less, middle + 1, low[open_])
             high[open_] = np.where(less, high[open_], middle)
         return low

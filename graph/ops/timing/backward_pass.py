@@ -28,7 +28,7 @@ NEVER = int(np.iinfo(np.int64).min)
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Hold a path as columns, one row per piece, in time order. A piece is the path on one strand between two edges."""
+    """A path as columns, one row per piece, in time order. A piece is the path on one strand between two edges."""
 
     edge: I64
     """The edge by which the path reached the piece, -1 if the path began there."""
@@ -95,7 +95,7 @@ NO_PIECES = Pieces(*(np.zeros(0, np.int64) for _ in range(7)))
 
 
 class Extent(NamedTuple):
-    """Hold the rows of each region that a walk may visit, and the edges that it may take there."""
+    """The rows of each region that a walk may visit, and the edges that it may take there."""
 
     forward: bool
     bounds: I64
@@ -120,7 +120,7 @@ def extent_of(graph: ExecutionGraph, slice_: Slice) -> Extent:
 
 
 class Walker:
-    """Walk back from any number of events; the graph is prepared once."""
+    """Walks back from any number of events; the graph is prepared once."""
 
     def __init__(self, graph: ExecutionGraph, extent: Extent) -> None:
         self._graph, self._extent = graph, extent
@@ -161,7 +161,7 @@ def _columns(graph: ExecutionGraph, extent: Extent) -> dict[str, npt.NDArray[np.
     }
     # Most columns already have the right type and layout, so they are not copied.
     columns = {name: np.ascontiguousarray(column, dtype) for name, (column, dtype) in given.items()}
-    # Caches rows between walks; pages take memory only when a walk writes to them.
+    # Cache rows between walks; pages take memory only when a walk writes to them.
     return {**columns, "begun": np.zeros(len(graph), np.uint32)}
 
 

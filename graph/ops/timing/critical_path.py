@@ -27,7 +27,7 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Segment:
-    """Describe a segment of the path with one label, on one strand. Times are in nanoseconds since the run's start."""
+    """A segment of the path with one label, on one strand. Times are in nanoseconds since the run's start."""
 
     label: str
     strand: int
@@ -51,7 +51,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Branch:
-    """Describe work outside the path that the path joined. It finished before the event that the path waited for."""
+    """Work outside the path that the path joined. It finished before the event that the path waited for."""
 
     label: str
     event: int
@@ -107,7 +107,7 @@ class CriticalPath:
         if not percent <= 100 or not isfinite(percent):
             raise ClewError(f"{percent:g} % faster: expected at most 100 %, which means that the work takes no time")
         if not self.segments:
-            raise ClewError("this path is empty: nothing on it can be faster")
+            raise ClewError("this path is empty: it has no work that could be faster")
         end = int(self.pieces.stop[-1]) - 1
         saved, work = sooner(self.graph, self.labels, label, percent, end=end, since_ns=self.segments[0].start)
         if not work:

@@ -2,7 +2,7 @@
 run.
 
 The module also returns the share of each function's work in the requests' critical paths. In a run of up to
-`MOST_EVENTS` events, the recording is timed again (`retiming`) with the function's work faster from the run's
+`MOST_EVENTS` events, the recording is timed again (`replay.py`) with the function's work faster from the run's
 beginning. In a longer run, the same number of events is examined in `WINDOWS` time windows spread evenly over the
 run. In each window the work is faster from the window's beginning, and the requests inside the windows are a sample
 of all requests. Invariant: the saving of a request equals the result of timing the recording again up to each of its
@@ -29,7 +29,7 @@ from clew.graph.model.levels import Labels, labels_of
 from clew.graph.ops.timing.backward_pass import Pieces, Walker
 from clew.graph.ops.timing.replay import Joins
 from clew.graph.ops.timing.what_if import gap_codes, work_gaps
-from clew.graph.runtime.progress import Progress, nobody
+from clew.graph.runtime.progress import Progress, no_progress
 from clew.records.format.event import Kind
 
 I64 = npt.NDArray[np.int64]
@@ -45,12 +45,12 @@ MOST_LABELS = 200
 """The maximum number of functions reported: those with the most work in the examined events."""
 _PART = 1 << 22
 _MANY = 1_000
-_Tell = Callable[[int, int], None]
+_Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Saving:
-    """Describe the saving from a faster function. Times are in nanoseconds."""
+    """The saving from a faster function. Times are in nanoseconds."""
 
     on_path: float
     """The function's share of the critical paths, from 0 to 1."""
@@ -77,7 +77,7 @@ class Savings:
 
 
 class _Requests(NamedTuple):
-    """Hold columns of requests: the index of the name in the graph's strings, and the first and last event."""
+    """Columns of requests: the index of the name in the graph's strings, and the first and last event."""
 
     name: I64
     begin: I64
@@ -90,7 +90,7 @@ class _Requests(NamedTuple):
         return graph.ts[self.end] - graph.ts[self.begin]
 
 
-def find_savings(graph: ExecutionGraph, percent: float, progress: Progress = nobody) -> Savings:
+def find_savings(graph: ExecutionGraph, percent: float, progress: Progress = no_progress) -> Savings:
     """Return the savings with every function's own work `percent` % faster, one function at a time."""
     if not len(graph):
         return Savings(percent, 0, 0, {})
@@ -106,10 +106,10 @@ def find_savings(graph: ExecutionGraph, percent: float, progress: Progress = nob
         if not len(inside):
             continue
         mine = requests.take(inside)
-        tell = partial(progress, f"what-if, part {number + 1} of {len(windows)}")
-        paths.add(mine.take(_spread(len(inside), MOST_PATHS // len(windows))), tell)
+        report = partial(progress, f"what-if, part {number + 1} of {len(windows)}")
+        paths.add(mine.take(_spread(len(inside), MOST_PATHS // len(windows))), report)
         if window.timed:
-            parts.append((mine, faster.saved(mine, window, tell)))
+            parts.append((mine, faster.saved(mine, window, report)))
     if whole_run and not parts:
         total = int(requests.response(graph)[0])
         bounds = {
@@ -170,7 +170,7 @@ def _spread(count: int, most: int) -> I64:
 
 
 class _Paths:
-    """Add up the work on some critical paths."""
+    """The sums of the work on some critical paths."""
 
     def __init__(self, graph: ExecutionGraph, labels: Labels) -> None:
         self.graph, self.labels = graph, labels
@@ -178,11 +178,11 @@ class _Paths:
         self.total = 0
         self.by_code: dict[int, int] = {}
 
-    def add(self, requests: _Requests, tell: _Tell) -> None:
+    def add(self, requests: _Requests, report: _Report) -> None:
         graph, count = self.graph, len(requests.begin)
         for done, (begin, end) in enumerate(zip(requests.begin.tolist(), requests.end.tolist(), strict=True)):
             if done % 100 == 0:
-                tell(done, 2 * count)
+                report(done, 2 * count)
             since = int(graph.ts[begin])
             self.total += int(graph.ts[end]) - since
             for codes, lengths in path_work(graph, self.labels, self.walker.back(end, since), since):
@@ -220,7 +220,7 @@ def _path_gaps(graph: ExecutionGraph, labels: Labels, low: I64, stop: I64, floor
 
 
 class _Work:
-    """Hold all work of a window, cut at the marks: joins, their causes and the ends of requests."""
+    """All work of a window, cut at the marks: joins, their causes and the ends of requests."""
 
     def __init__(self, graph: ExecutionGraph, labels: Labels, window: _Window, marks: I64) -> None:
         self.marks = marks
@@ -242,13 +242,13 @@ class _Work:
 
 
 class _Faster(NamedTuple):
-    """Time a run again with one function faster at a time."""
+    """Times a run again with one function faster at a time."""
 
     graph: ExecutionGraph
     labels: Labels
     rate: float
 
-    def saved(self, requests: _Requests, window: _Window, tell: _Tell) -> dict[str, F64]:
+    def saved(self, requests: _Requests, window: _Window, report: _Report) -> dict[str, F64]:
         """Return for each function how much less time each of the requests would take, in ns."""
         joins = Joins.of(self.graph, window.since, window.until)
         ends = np.concatenate((requests.begin, requests.end))
@@ -259,7 +259,7 @@ class _Faster(NamedTuple):
         known.sort(key=lambda number: -int(work.total[number]))
         saved: dict[str, F64] = {}
         for done, number in enumerate(known[:MOST_LABELS]):
-            tell(len(known) + done, 2 * len(known))
+            report(len(known) + done, 2 * len(known))
             until = work.until(number)
 
             def between(low: I64, high: I64, until: F64 = until) -> F64:

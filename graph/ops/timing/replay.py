@@ -30,7 +30,7 @@ Between = Callable[[I64, I64], F64]
 
 @dataclass(frozen=True, eq=False)
 class Joins:
-    """Hold the events that edges lead to, in row order, and the causes of each: its edges' sources and the previous
+    """The events that edges lead to, in row order, and the causes of each: its edges' sources and the previous
     event on its strand.
     """
 
@@ -78,7 +78,7 @@ class Joins:
         return self.since(self.causes)
 
     @cached_property
-    def _beside(self) -> I64:
+    def _own_strand(self) -> I64:
         """Return the causes that are on their joins' own strands."""
         return np.flatnonzero(self.graph.strand[self.causes] == self.graph.strand[self.at])
 
@@ -104,7 +104,7 @@ class Joins:
         done = np.ascontiguousarray(between(row, self.causes), np.float64)
         # The work between a join and its previous event, during which the strand did not wait for another cause.
         gap = np.zeros(len(self.causes))
-        gap[self._beside] = between(self.causes[self._beside], self.at[self._beside])
+        gap[self._own_strand] = between(self.causes[self._own_strand], self.at[self._own_strand])
         return Timed(self.order, self.first, other, self._time, done, gap).saved(rate)
 
     def saved_at(self, events: I64, joins: F64, between: Between, rate: float) -> F64:
@@ -115,7 +115,7 @@ class Joins:
 
 
 class Timed(NamedTuple):
-    """Hold the data that determines how much sooner joins come. All columns but the first two have one row per cause."""
+    """The data that determines how much sooner joins come. All columns but the first two have one row per cause."""
 
     order: I64
     """The joins, each after those that it depends on."""
@@ -138,7 +138,7 @@ class Timed(NamedTuple):
 def _causes_first(time: I64, join: I64, other: I64) -> I64:
     """Return the joins, each after those that it depends on: by time, and depth first among equal times.
 
-    Joins in circles, which equal times permit, have an arbitrary order.
+    Joins in cycles, which equal times permit, have an arbitrary order.
     """
     order = np.argsort(time, kind="stable")
     rank = np.empty(len(order), np.int64)

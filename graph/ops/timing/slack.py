@@ -1,6 +1,6 @@
 """Compute slack: how much longer work outside a critical path could take without delaying an event.
 
-The module walks back from the event on the retimed recording (`retiming`). A join may be delayed as far as the joins
+The module walks back from the event on the recording timed again (`replay.py`). A join may be delayed as far as the joins
 that depend on it allow. A cause of a join may be delayed by that amount plus its lead over the latest cause.
 Invariant: if any one segment of a label's work takes longer by its slack, the event keeps its time; for some segment,
 more than that delays the event.
@@ -27,7 +27,7 @@ _UNLIMITED = 1 << 52
 
 @dataclass(frozen=True)
 class Slack:
-    """Describe the slack of a label's work up to the event. Times are in nanoseconds."""
+    """The slack of a label's work up to the event. Times are in nanoseconds."""
 
     label: str
     slack_ns: int | None
@@ -59,7 +59,7 @@ def slacks(graph: ExecutionGraph, labels: Labels, *, end: int, since_ns: int) ->
 
 
 class _Allowed:
-    """Compute by how much the events on the way to an event may be later."""
+    """The delays that the events on the way to an event allow."""
 
     def __init__(self, graph: ExecutionGraph, joins: Joins, end: int) -> None:
         self.joins = joins
@@ -84,13 +84,13 @@ class _Allowed:
         source = np.concatenate((other, np.arange(count)))
         later = np.concatenate((self.later, np.full(count, -1)))
         spare = np.concatenate((self.spare, np.full(count, _UNLIMITED)))
-        kept = np.flatnonzero(source >= 0)
-        kept = kept[np.argsort(source[kept], kind="stable")]
-        first = np.searchsorted(source[kept], np.arange(count + 1)).astype(np.int64)
+        valid = np.flatnonzero(source >= 0)
+        valid = valid[np.argsort(source[valid], kind="stable")]
+        first = np.searchsorted(source[valid], np.arange(count + 1)).astype(np.int64)
         # A cause's full lead counts, not only its lead over the latest cause; `gap` adds the difference.
-        gap = spare[kept].astype(np.float64)
+        gap = spare[valid].astype(np.float64)
         order = np.ascontiguousarray(self.joins.order[::-1])
-        found = Timed(order, first, later[kept], -spare[kept], np.zeros(len(kept)), gap).saved(1.0)
+        found = Timed(order, first, later[valid], -spare[valid], np.zeros(len(valid)), gap).saved(1.0)
         return np.where(np.isnan(found), _UNLIMITED, np.minimum(found, _UNLIMITED)).astype(np.int64)
 
     @cached_property
@@ -103,7 +103,7 @@ class _Allowed:
         order = np.argsort(self.cause_row, kind="stable")
         interval = self.interval[order]
         number = np.cumsum(np.append(False, interval[1:] != interval[:-1]))
-        # Takes the minimum of each cause and those after it in its segment, on ranks because the times of many
+        # Take the minimum of each cause and those after it in its segment, on ranks because the times of many
         # segments exceed the number range.
         values, rank = np.unique(allowed[order], return_inverse=True)
         least = np.minimum.accumulate((number * len(values) + rank)[::-1])[::-1]

@@ -24,7 +24,7 @@ _PART = 1 << 22
 
 @dataclass(frozen=True)
 class WhatIf:
-    """Describe the effect of a label's work being `percent` % faster. Times are in nanoseconds."""
+    """The effect of a label's work being `percent` % faster. Times are in nanoseconds."""
 
     label: str
     percent: float

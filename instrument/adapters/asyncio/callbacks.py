@@ -1,8 +1,8 @@
-"""Causality of what is called back: signal handlers, atexit functions, finalizers, scheduled actions, code run in a context.
+"""Causality of callbacks: signal handlers, atexit functions, finalizers, scheduled actions, code run in a context.
 
-Channels: "signal", "atexit", "finalize", "gc", "sched", "context". All but the last run in detached scopes of their own, as
-whoever happened to be running is not their cause. Invariant: what the garbage collector calls has no cause but the one who
-asked for it, and a signal none but a sender in this very process.
+Channels: "signal", "atexit", "finalize", "gc", "sched", "context". All but the last run in their own detached scopes,
+because the code that they interrupt is not their cause. Invariant: the only cause of a callback that the garbage collector
+runs is its registration, and the only cause of a signal is a sender in this process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from clew.records.format.event import Kind
 _SEND, _JOIN = int(Kind.SEND), int(Kind.JOIN)
 _SCOPE_BEGIN, _SCOPE_END = int(Kind.SCOPE_BEGIN), int(Kind.SCOPE_END)
 _HOUSEKEEPING = frozenset({"logging", "multiprocessing.util", "weakref"})
-"""Modules whose own exit functions are of no interest: who happened to use them first did not ask for anything."""
+"""Modules whose exit functions are ignored, because the first user of the module did not request them."""
 
 
 def install() -> None:
@@ -40,11 +40,11 @@ def install() -> None:
     when_imported("gc", _patch_collector)
     when_imported("contextvars", _patch_contexts)
     for module in ("events", "futures", "tasks", "threads", "runners"):
-        when_imported(f"asyncio.{module}", _leave_asyncios_copies)
+        when_imported(f"asyncio.{module}", _ignore_asyncio_copies)
 
 
 def _scoped(function: Any, site: int, channel: int, cause: Callable[..., int]) -> Any:
-    """`function`, each call of it in a scope of its own that has the cause which `cause` gives for its arguments."""
+    """Wrap `function` so that each call runs in its own scope; `cause` returns the key of its cause for the arguments."""
 
     def begin(*arguments: Any, **_options: Any) -> None:
         core.emit(_SCOPE_BEGIN, site, cause(*arguments), channel)
@@ -95,18 +95,18 @@ def _patch_finalizers(weakref: Any) -> None:
     def begin(finalizer: Any) -> int | None:
         if finalizer not in finalize._registry or finalizer._shutdown:
             return None
-        asked = key_of_finalizer(finalizer)
+        registered = key_of_finalizer(finalizer)
         if core.collecting():
-            core.emit(_SCOPE_BEGIN, run_site, asked, channel)
+            core.emit(_SCOPE_BEGIN, run_site, registered, channel)
         else:
             dropped = fresh_key()
             core.emit(_SEND, run_site, dropped, channel)
             core.emit(_SCOPE_BEGIN, run_site, dropped, channel)
-            core.emit(_JOIN, run_site, asked, channel)
-        return asked
+            core.emit(_JOIN, run_site, registered, channel)
+        return registered
 
-    def end(asked: int, _result: Any) -> None:
-        core.emit(_SCOPE_END, run_site, asked, channel)
+    def end(registered: int, _result: Any) -> None:
+        core.emit(_SCOPE_END, run_site, registered, channel)
 
     hook(finalize.__init__, made)
     hook(finalize.__call__, begin, end)
@@ -143,7 +143,7 @@ def _patch_scheduler(sched: Any) -> None:
         running.stack.pop()
 
     class Heap:
-        """What `sched` uses of heapq; the scheduler's lock is held there."""
+        """The functions of heapq that `sched` calls, while it holds the scheduler's lock."""
 
         heappush = staticmethod(around(sched.heapq.heappush, pushed))
         heappop = staticmethod(around(sched.heapq.heappop, None, popped))
@@ -157,7 +157,7 @@ def _patch_scheduler(sched: Any) -> None:
 
 
 class _Delay:
-    """Stands for `scheduler.delayfunc`, which is called before each wait and after each action."""
+    """A descriptor for `scheduler.delayfunc`, which is called before each wait and after each action."""
 
     def __init__(self, before: Callable[..., None]) -> None:
         self._before = before
@@ -201,13 +201,13 @@ def _patch_collector(gc: Any) -> None:
 
 def _patch_contexts(contextvars: Any) -> None:
     copy_site, run_site = adapter_site(contextvars.copy_context), adapter_site(contextvars.Context.run)
-    unseen = core.watch_contexts(contextvars.copy_context, intern("context"), copy_site, run_site)
-    if unseen is not None:
-        contextvars._clew_copy_context = unseen
+    unrecorded_copy = core.watch_contexts(contextvars.copy_context, intern("context"), copy_site, run_site)
+    if unrecorded_copy is not None:
+        contextvars._clew_copy_context = unrecorded_copy
 
 
-def _leave_asyncios_copies(module: Any) -> None:
-    """Of asyncio's functions that copy a context; its handles tell who scheduled what."""
+def _ignore_asyncio_copies(module: Any) -> None:
+    """Ignore context copies of asyncio's functions, because its handles already have the edges."""
     import contextvars
 
     if not hasattr(contextvars, "_clew_copy_context"):

@@ -1,8 +1,7 @@
-"""What asyncio's events and barriers order that no handle tells: a wait that does not block, the last arrival at a barrier.
+"""Order by asyncio's events and barriers without a handle: a wait that does not block, the last arrival at a barrier.
 
-Channels: "asyncio.event", "asyncio.barrier"; the edges are sync edges. Everything that blocks (a lock or semaphore that is
-taken, a condition, an event that is not set) is woken by a handle, which is its edge. Invariant: an arrival that was
-cancelled orders nothing.
+Channels: "asyncio.event", "asyncio.barrier", with sync edges. A blocking wait (for a taken lock or semaphore, a condition,
+an event that is not set) is woken by a handle, which has the edge. Invariant: a cancelled arrival has no edge.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def _patch_barrier(barrier: Any) -> None:
     wait_site, release_site = adapter_site(barrier._wait), adapter_site(barrier._release)
 
     def arrivals(barrier: Any) -> dict[object, int]:
-        """The keys of the tasks that wait, by task."""
+        """Return the keys of the waiting tasks, by task."""
         waiting: dict[object, int] = barrier.__dict__.setdefault("_clew_arrivals", {})
         return waiting
 
@@ -60,6 +59,6 @@ def _patch_barrier(barrier: Any) -> None:
 
 
 def _task() -> object:
-    from asyncio import current_task  # not yet there when asyncio.locks has just been imported
+    from asyncio import current_task  # not yet defined when asyncio.locks is imported
 
     return current_task()

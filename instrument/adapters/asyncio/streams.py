@@ -1,8 +1,8 @@
-"""Which bytes a read from an asyncio stream takes: those that one or several feeds brought, by their offsets.
+"""Causality of data in asyncio streams: the feeds of bytes to the read that takes them, matched by offsets.
 
-Channel: "asyncio.stream". What wakes a reader that waits is a handle's edge; this is the data's, also where the bytes were
-there already. Invariant: a read depends on exactly those feeds of which it took a byte, and on the end of the stream where
-it saw that.
+Channel: "asyncio.stream". A handle has the edge that wakes a waiting reader; this edge is the data's, also if the bytes
+had already arrived. Invariant: a read depends exactly on the feeds from which it took a byte, and on the end of the stream
+if it saw the end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def install() -> None:
 
 
 class _Fed:
-    """What was fed to a reader and is not yet read, by offsets in the stream since recording began."""
+    """The unread feeds of a reader, by offsets in the stream since the recording began."""
 
     __slots__ = ("end", "feeds", "taken", "total")
 
@@ -30,9 +30,9 @@ class _Fed:
         self.total = total
         self.taken = 0
         self.feeds: deque[tuple[int, int, int]] = deque()
-        """(offset of its first byte, of its end, key)"""
+        """(offset of the feed's first byte, offset of its end, key)"""
         self.end = 0
-        """Key of the end of the stream."""
+        """The key of the end of the stream; 0 before it."""
 
 
 def _patch(module: Any) -> None:

@@ -1,8 +1,8 @@
-"""Causality of asyncio: who scheduled a callback or woke a task, and which task's outcome someone took.
+"""Causality of asyncio: the scheduling of callbacks, the waking of tasks, and the outcomes of futures to their readers.
 
-Channels: "asyncio.handle", "asyncio.future". Invariants: each task is a strand of its own from its first step to its last,
-however often it is suspended; every other callback runs in a detached scope of its own; a task's step is told from a
-callback that merely belongs to a task. The hooks are written in C (`recorder/csrc/asyncio`).
+Channels: "asyncio.handle", "asyncio.future". Invariants: each task is one strand from its first step to its last, however
+often it is suspended. Every other callback runs in its own detached scope. A task's step is distinguished from a callback
+that merely belongs to a task. The hooks are written in C (`recorder/csrc/asyncio`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from clew.records.format.event import Kind
 _SEND, _JOIN = int(Kind.SEND), int(Kind.JOIN)
 
 _python_steps: list[object] = []
-"""Functions that are a step of a task written in Python."""
+"""Functions that run a step of a task that is implemented in Python."""
 _collectors: list[object] = []
-"""Functions and code of callbacks that count down what they wait for: only the last of their runs wakes the waiter, for
-all of them."""
+"""Functions and code of callbacks that count down the futures that they wait for; only their last run wakes the waiter."""
 
 
 def install() -> None:
@@ -45,7 +44,7 @@ def _patch_handles(module: Any) -> None:
 
 
 def _strand_of(task: Any) -> int:
-    """The strand of a task that is not of the C type."""
+    """Return the strand of a task that is not of the C type, and define it at the first call."""
     try:
         strand: int = task._clew_strand
     except AttributeError:
@@ -62,7 +61,7 @@ def _patch_futures(module: Any) -> None:
 
 
 def _watch_python_futures(module: Any) -> None:
-    """Futures and tasks written in Python, for a program that chose them: as those of `concurrent.futures`, by their state."""
+    """Watch the state of futures and tasks implemented in Python, for programs that use them, as in `executors`."""
     future = module._PyFuture
     channel = intern("asyncio.future")
     future._clew_key = 0
@@ -84,8 +83,10 @@ def _patch_tasks(module: Any) -> None:
 
 
 def _watch_wait(module: Any) -> None:
-    """Records that the caller of `asyncio.wait` takes the outcome of each future that is done, unless the count of all of them
-    has woken it."""
+    """Record that the caller of `asyncio.wait` takes the outcome of each finished future.
+
+    If all futures are done and there was no timeout, the last of them woke the caller, and its edge suffices.
+    """
 
     def waited(outcome: tuple[set[Any], set[Any]], _futures: Any, timeout: float | None) -> None:
         done, pending = outcome

@@ -1,11 +1,10 @@
-"""Causality of what multiprocessing's processes send one another: pipes, queues, managers' proxies.
+"""Causality of messages between multiprocessing's processes: pipes, queues, managers' proxies.
 
 Channels: "multiprocessing.pipe", "multiprocessing.queue", "multiprocessing.pool", "multiprocessing.manager".
 
-The key of a message travels behind its pickle: whoever unpickles it ignores what follows the end of the pickle, so that a
-receiver that is not recorded gets the same object, whether it knows of clew or not. A recorded one takes the key off the
-bytes as soon as they are read. Invariant: bytes that the program sends itself (`send_bytes`) are never touched, and have no
-edge; a pickle is not copied, whatever its size.
+The key of a message is appended to its pickle. Unpickling ignores bytes after the end of the pickle, so a receiver that is
+not recorded gets the same object. A recorded receiver removes the key when it has read the bytes. Invariant: bytes that
+the program itself sends (`send_bytes`) are never changed, and have no edge. A pickle is never copied.
 """
 
 import contextlib
@@ -29,10 +28,10 @@ from clew.records.format.keys import key_of
 
 _SEND, _RECEIVE, _JOIN = int(Kind.SEND), int(Kind.RECEIVE), int(Kind.JOIN)
 _TRAILER = struct.Struct("<7sBQ")
-"""The run's mark, which channel, key."""
+"""The run's mark, the kind of message, the key."""
 
 NOTHING, PIPE, QUEUE, POOL, MANAGER = range(5)
-"""What a message is; one that is NOTHING has no edge."""
+"""The kinds of messages; a message of kind NOTHING has no edge."""
 CHANNELS = {
     PIPE: "multiprocessing.pipe",
     QUEUE: "multiprocessing.queue",
@@ -42,21 +41,21 @@ CHANNELS = {
 
 
 class _Here(threading.local):
-    """What the calling thread is about to do."""
+    """The calling thread's state."""
 
     message: tuple[int, int] | None = None
-    """The next pickle is a message of this kind and key."""
+    """The kind and the key of the message that the thread pickles next."""
     calls = 0
-    """How many calls through a proxy wait for their reply."""
+    """The number of active calls through a proxy that wait for their reply."""
     silent = 0
-    """How many calls are about managing a manager's objects, which are the library's own."""
+    """The number of active calls that manage a manager's objects, which are internal to the library."""
 
 
 _here = _Here()
 
 
 class Sites(NamedTuple):
-    """Where messages of a kind are sent and received."""
+    """The sites at which messages of a kind are sent and received."""
 
     send: int
     receive: int
@@ -67,7 +66,7 @@ sites: dict[int, Sites] = {}
 
 @functools.lru_cache(maxsize=1)
 def _mark_of(folder: str | None) -> bytes:
-    """What no payload of the program's ends with, in the run of that folder."""
+    """Return the mark of keys in the run of that folder, with which payloads of the program practically never end."""
     return key_of("message", os.path.basename(folder or "")).to_bytes(8, "little")[:7]
 
 
@@ -78,23 +77,23 @@ def install() -> None:
     when_imported("multiprocessing.managers", _patch_managers)
 
 
-def send(what: int, key: int = 0) -> None:
-    """Has the next object that the calling thread pickles carry a key; without `key` it is sent here, with one of its own."""
-    if what == NOTHING or not core.active():
+def send(kind: int, key: int = 0) -> None:
+    """Append a key to the next object that the calling thread pickles. Without `key`, record a SEND with a fresh key."""
+    if kind == NOTHING or not core.active():
         _here.message = None
         return
     if not key:
         key = fresh_key()
-        core.emit(_SEND, sites[what].send, key, intern(CHANNELS[what]))
-    _here.message = what, key
+        core.emit(_SEND, sites[kind].send, key, intern(CHANNELS[kind]))
+    _here.message = kind, key
 
 
-def label(pipe: Any, what: int | Callable[[Any], tuple[int, int]]) -> None:
-    """Says what the messages through a connection or a queue are, which are PIPE and QUEUE otherwise.
+def label(pipe: Any, kind: int | Callable[[Any], tuple[int, int]]) -> None:
+    """Set the kind of messages through a connection or a queue; the defaults are PIPE and QUEUE.
 
-    A function gives that, and the key, of each object that is sent through a connection.
+    For a connection, `kind` may be a function that returns the kind and the key of each object that is sent.
     """
-    pipe._clew_what = what
+    pipe._clew_kind = kind
 
 
 def _patch_pickler(module: Any) -> None:
@@ -108,9 +107,9 @@ def _patch_pickler(module: Any) -> None:
     def dumped(result: None, pickler: Any, *_arguments: Any) -> None:
         found = pickler.__dict__.pop("_clew_message", None)
         if found is not None:
-            stream, (what, key) = found
-            with contextlib.suppress(Exception):  # a stream of somebody else's
-                stream.write(_TRAILER.pack(_mark_of(run_folder()), what, key))
+            stream, (kind, key) = found
+            with contextlib.suppress(Exception):  # the program's own stream may raise any exception
+                stream.write(_TRAILER.pack(_mark_of(run_folder()), kind, key))
         return result
 
     hook(pickler_class.__init__, made, parameters=2)
@@ -124,13 +123,13 @@ def _patch_connections(module: Any) -> None:
     emit = core.emit
 
     def sending(connection: Any, item: Any) -> bool:
-        what = MANAGER if _here.calls else getattr(connection, "_clew_what", PIPE)
+        kind = MANAGER if _here.calls else getattr(connection, "_clew_kind", PIPE)
         if _here.silent:
             send(NOTHING)
-        elif callable(what):
-            send(*what(item))
+        elif callable(kind):
+            send(*kind(item))
         else:
-            send(what)
+            send(kind)
         return True
 
     def sent(_token: bool, _result: None) -> None:
@@ -141,13 +140,13 @@ def _patch_connections(module: Any) -> None:
         if size < 0:
             return
         buffer.seek(size)
-        mark, what, key = _TRAILER.unpack(buffer.read(_TRAILER.size))
+        mark, kind, key = _TRAILER.unpack(buffer.read(_TRAILER.size))
         if mark != _mark_of(run_folder()):
             return
         buffer.seek(size)
         buffer.truncate()
-        site = (sites.get(what) or sites[PIPE]).receive
-        emit(_JOIN if _here.calls else _RECEIVE, site, key, intern(CHANNELS.get(what, CHANNELS[PIPE])))
+        site = (sites.get(kind) or sites[PIPE]).receive
+        emit(_JOIN if _here.calls else _RECEIVE, site, key, intern(CHANNELS.get(kind, CHANNELS[PIPE])))
 
     hook(base_class.send, sending, sent, parameters=2)
     for name in ("Connection", "PipeConnection"):
@@ -157,7 +156,7 @@ def _patch_connections(module: Any) -> None:
 
 
 class _Buffer(deque[Any]):
-    """What waits in a queue for the thread that writes it to the pipe, and, in step with it, the keys of the objects."""
+    """The objects that wait for the queue's writer thread, with their keys in a parallel deque."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -171,7 +170,7 @@ def _patch_queues(module: Any) -> None:
     sites[QUEUE] = Sites(put_site, adapter_site(queue_class.get))
     emit, channel = core.emit, intern(CHANNELS[QUEUE])
 
-    # Both are called with the queue's lock held, or by the only thread that takes from the buffer.
+    # `append` is called with the queue's lock held, `popped` by the only thread that takes from the buffer.
     def append(buffer: _Buffer, item: Any) -> None:
         key = 0
         if item is not module._sentinel and core.active():
@@ -194,11 +193,11 @@ def _patch_queues(module: Any) -> None:
     _Buffer.clear = around(deque.clear, None, cleared)  # type: ignore[method-assign]  # typed as deque's
 
     def reset(queue: Any, _result: None) -> None:
-        if type(queue._buffer) is deque and getattr(queue, "_clew_what", QUEUE) != NOTHING:
+        if type(queue._buffer) is deque and getattr(queue, "_clew_kind", QUEUE) != NOTHING:
             queue._buffer = _Buffer()
 
     def putting(queue: Any) -> bool:
-        send(getattr(queue, "_clew_what", QUEUE))
+        send(getattr(queue, "_clew_kind", QUEUE))
         return True
 
     def put(_token: bool, _result: None) -> None:
@@ -209,7 +208,7 @@ def _patch_queues(module: Any) -> None:
 
 
 def _patch_managers(module: Any) -> None:
-    """A call through a proxy is a round trip: the reply is a cause of what follows, which stays in its region."""
+    """Hook calls through a proxy. A call is a round trip: the reply is a cause, but does not begin a new region."""
     sites[MANAGER] = Sites(adapter_site(module.BaseProxy._callmethod), adapter_site(module.Server.serve_client))
 
     def calling(_proxy: Any) -> bool:

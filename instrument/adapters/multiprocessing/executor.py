@@ -1,8 +1,8 @@
-"""Causality of process pools: `submit` to the worker's run of the call, the worker's outcome to the future that gets it.
+"""Causality of process pools: `submit` to the worker's run of the call, and the worker's outcome to its future.
 
-Channels: "executor.submit" (each call runs in a detached scope of its own), "executor.result", from the worker to the
-executor's own thread, which sets the future: from there the edges of futures go on. `map` submits a chunk at a time. The keys
-travel as attributes of the executor's items, which nobody else sees.
+Channels: "executor.submit" (each call runs in its own detached scope), and "executor.result", from the worker to the
+executor's own thread, which sets the future; the edges of futures continue from there. `map` submits a chunk at a time.
+The keys travel as attributes of the executor's items, which the program does not see.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _SCOPE_BEGIN, _SCOPE_END = int(Kind.SCOPE_BEGIN), int(Kind.SCOPE_END)
 
 
 class _Here(threading.local):
-    """What the calling thread is at work on."""
+    """The calling thread's current work."""
 
     manager: Any = None
-    """The executor's thread that hands out calls."""
+    """The executor's thread object while it distributes calls."""
     scope = 0
-    """The key of the call that runs here."""
+    """The key of the call that the thread runs; 0 for none."""
 
 
 def patch(module: Any) -> None:
-    """Hooks `concurrent.futures.process`."""
+    """Hook `concurrent.futures.process`."""
     here = _Here()
     emit = core.emit
     submit_channel, result_channel = intern("executor.submit"), intern("executor.result")
@@ -76,11 +76,12 @@ def patch(module: Any) -> None:
             item._clew_key = fresh_key()
             emit(_SEND, back_site, item._clew_key, result_channel)
 
-    # The messages themselves are the executor's own business. Its queue gets a `get` of its own: others pay nothing for it.
+    # The queue's messages are internal, so they have no edges. The class gets its own copy of `get`, so that the hook does
+    # not slow down other queues.
     get = queue_class.get
     queue_class.get = FunctionType(get.__code__, get.__globals__, get.__name__, get.__defaults__, get.__closure__)
     queue_class.get.__qualname__, queue_class.get.__module__ = get.__qualname__, get.__module__
-    queue_class._clew_what = NOTHING
+    queue_class._clew_kind = NOTHING
     hook(queue_class.get, lambda _queue: True, got)
     hook(module._process_worker, lambda _calls, results: label(results, NOTHING), parameters=2)
     hook(module._sendback_result, lambda _results: True, sent_back)

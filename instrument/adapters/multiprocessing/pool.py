@@ -1,8 +1,8 @@
-"""Causality of multiprocessing's pools: a call to the worker that runs it, its result to whoever takes it, callbacks.
+"""Causality of multiprocessing's pools: a call to the worker that runs it, its result to the readers, callbacks.
 
-Channel: "multiprocessing.pool". The tasks of `apply` and `map` are sent by the call itself; those of `imap`, whose iterable
-runs in the pool's own thread, by that thread, which the call caused. A result opens a scope in the pool's thread, in which
-callbacks run and from which `get` and the iterators of `imap` have it.
+Channel: "multiprocessing.pool". The calls of `apply` and `map` send their tasks themselves. The pool's own thread runs the
+iterable of `imap` and sends its tasks; the call causes them. A result opens a scope in the pool's thread. Callbacks run in
+this scope, and edges lead from it to `get` and to the iterators of `imap`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def install() -> None:
 
 
 class _Items(deque[Any]):
-    """The results that wait in an iterator of `imap`."""
+    """The results in an iterator of `imap` that are not yet taken."""
 
 
 def _patch(module: Any) -> None:
@@ -39,23 +39,24 @@ def _patch(module: Any) -> None:
 
     sites[POOL] = Sites(adapter_site(module.worker), adapter_site(pool_class._handle_results))
 
-    def asking(site: int) -> Any:
-        def asked(result: Any) -> Any:
+    def recording_send(site: int) -> Any:
+        def submitted(result: Any) -> Any:
             result._clew_key = fresh_key()
             emit(_SEND, site, result._clew_key, channel)
             return result
 
-        return asked
+        return submitted
 
-    hook(result_class.__init__, asking(apply_site))
+    hook(result_class.__init__, recording_send(apply_site))
 
     def task_of(pool: Any) -> Any:
-        # What is sent is held by what sends, and that by the pool: it dies when its last user lets it go, as without clew.
+        # The connection holds this function, and the pool holds the connection. A weak reference avoids a cycle, so that
+        # the pool dies with its last user, as without clew.
         alive = weakref.ref(pool)
 
         def task(item: Any) -> tuple[int, int]:
-            asked = alive()
-            result = None if item is None or asked is None else asked._cache.get(item[0])
+            live_pool = alive()
+            result = None if item is None or live_pool is None else live_pool._cache.get(item[0])
             key = getattr(result, "_clew_key", 0)
             if not key:
                 return NOTHING, 0
@@ -69,23 +70,24 @@ def _patch(module: Any) -> None:
 
     def set_up(pool: Any, _result: None) -> None:
         writer = getattr(pool._inqueue, "_writer", None)
-        if writer is not None:  # a pool of threads has queues of its own
+        if writer is not None:  # the queues of a thread pool have no connection
             label(writer, task_of(pool))
-            label(pool._outqueue, NOTHING)  # what this end puts there only stops the pool
+            label(pool._outqueue, NOTHING)  # this end only sends the message that stops the pool
 
     hook(pool_class._setup_queues, lambda pool: pool, set_up)
     hook(module._PoolCache.__init__, lambda _cache, notifier: label(notifier, NOTHING), parameters=2)
     hook(module.worker, lambda _inqueue, outqueue: label(outqueue, POOL), parameters=2)
 
     def done(result: Any) -> None:
-        # The parts of a `map` come one by one, each in a scope of its own: whoever takes the whole takes all of them.
-        if getattr(result, "_clew_parts", False):
+        # The chunks of a `map` arrive one by one, each in its own scope. The JOIN chains them, so that a reader of the
+        # result depends on all of them.
+        if getattr(result, "_clew_chunks", False):
             emit(_JOIN, set_site, result_key(result), channel)
-        result._clew_parts = True
+        result._clew_chunks = True
         emit(_SEND, set_site, result_key(result), channel)
 
     def waited(result: Any, _nothing: None) -> None:
-        if result._event.is_set() and getattr(result, "_clew_parts", False):
+        if result._event.is_set() and getattr(result, "_clew_chunks", False):
             emit(_JOIN, wait_site, result_key(result), channel)
 
     for function in (result_class._set, module.MapResult._set):
@@ -107,4 +109,4 @@ def _patch(module: Any) -> None:
 
     for function in (iterator_class._set, module.IMapUnorderedIterator._set):
         hook(function, arrived, parameters=3)
-    hook(iterator_class.__init__, asking(imap_site), made)
+    hook(iterator_class.__init__, recording_send(imap_site), made)

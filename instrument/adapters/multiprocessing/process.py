@@ -1,7 +1,7 @@
-"""Causality of multiprocessing's processes: `start` to the child's first step, the child's end to whoever joins it.
+"""Causality of multiprocessing's processes: `start` to the child's first step, and the child's end to its joiners.
 
-A forked child and a spawned one are children like others. One that a fork server forks is caused by the call that asked for
-it: the cause travels with the preparation data, and the child begins to record when it has these. Channels:
+Forked and spawned children are recorded like other children. A child of a fork server is caused by the call that requested
+it: the cause travels with the preparation data, and the child begins to record when it has received them. Channels:
 "process.start", "process.end".
 """
 
@@ -19,19 +19,19 @@ from clew.instrument.adapters.processes.child_environment import (
     remember,
 )
 from clew.instrument.recorder.core import core
-from clew.instrument.recorder.lifecycle import Cause, begin_again, children_wait, let_children_wait, parse_cause
+from clew.instrument.recorder.lifecycle import Cause, begin_again, children_deferred, defer_children, parse_cause
 
 _CAUSE = "clew_cause"
-"""In the preparation data, of which a child that is not recorded takes what it knows."""
+"""The name in the preparation data; a child that is not recorded ignores unknown names."""
 
 
-class _Asking(threading.local):
-    """The cause of the process that the calling thread asks a fork server for."""
+class _Requested(threading.local):
+    """The cause of the process that the calling thread requests from a fork server."""
 
     cause: Cause | None = None
 
 
-_asking = _Asking()
+_requested = _Requested()
 
 
 def install() -> None:
@@ -47,9 +47,9 @@ def _patch_util(module: Any) -> None:
     def begin(path: Any) -> int | None:
         if not core.active():
             return None
-        told = announce(site)
-        begin_inherited(told, path)
-        return told.key
+        cause = announce(site)
+        begin_inherited(cause, path)
+        return cause.key
 
     def over(key: int, pid: int | None) -> None:
         end_inherited()
@@ -60,21 +60,21 @@ def _patch_util(module: Any) -> None:
 
 
 def _patch_spawn(module: Any) -> None:
-    def prepared(told: Cause, data: dict[str, Any] | None) -> None:
+    def prepared(cause: Cause, data: dict[str, Any] | None) -> None:
         if data is not None:
-            data[_CAUSE] = str(told)
+            data[_CAUSE] = str(cause)
 
     def prepare(data: dict[str, Any]) -> None:
-        told = data.pop(_CAUSE, None)
-        if children_wait():
-            begin_again(parse_cause(told) if told else None)
+        cause = data.pop(_CAUSE, None)
+        if children_deferred():
+            begin_again(parse_cause(cause) if cause else None)
 
-    hook(module.get_preparation_data, lambda _name: _asking.cause, prepared)
+    hook(module.get_preparation_data, lambda _name: _requested.cause, prepared)
     hook(module.prepare, prepare)
 
 
 def _patch_server(module: Any) -> None:
-    hook(module.main, lambda _descriptor: let_children_wait())
+    hook(module.main, lambda _descriptor: defer_children())
 
 
 def _patch_popen(module: Any) -> None:
@@ -84,12 +84,12 @@ def _patch_popen(module: Any) -> None:
     def begin(popen: Any) -> bool | None:
         if not core.active():
             return None
-        _asking.cause = announce(start_site)
-        popen._clew_start = _asking.cause.key
+        _requested.cause = announce(start_site)
+        popen._clew_start = _requested.cause.key
         return True
 
-    def asked(_token: bool, _result: None) -> None:
-        _asking.cause = None
+    def requested(_token: bool, _result: None) -> None:
+        _requested.cause = None
 
     def running(popen: Any) -> Any:
         return popen if popen.returncode is None and hasattr(popen, "_clew_start") else None
@@ -98,5 +98,5 @@ def _patch_popen(module: Any) -> None:
         if popen.returncode is not None:
             ended(popen._clew_start, end_site)
 
-    hook(popen_class._launch, begin, asked)
+    hook(popen_class._launch, begin, requested)
     hook(popen_class.poll, running, found)

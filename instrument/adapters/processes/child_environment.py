@@ -1,10 +1,12 @@
-"""What starting a child process takes, whatever starts it: its cause, the variables that start its recording, its end.
+"""Prepare the start of child processes for all ways to start them: causes, environment variables, ends.
 
-Channels: "process.start", "process.end". The key of the start travels in the environment variable CLEW_CAUSE; the key of the
-end is made of it. A child that is not recorded, or was killed, has no end that could be joined: the JOIN says all the same
-that it was waited for. Invariants: an environment that the program gives a child is not changed, the child gets a copy with
-clew's variables, and only if it is a Python program, which takes them out again; what keeps a child from recording is
-noted in the trace.
+Channels: "process.start", "process.end". The key of the start travels in the environment variable CLEW_CAUSE, and the key
+of the end is derived from it. A child that is not recorded or was killed emits no end; the JOIN still records that this
+process waited for it.
+
+Invariants: an environment that the program passes to a child is not changed. A Python child gets a copy with clew's
+variables, and removes them at its start; other children get the original. If a child cannot be recorded, a note in the
+trace gives the reason.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ from clew.records.run.directory import CAUSE_VARIABLE, HIDE_VARIABLE, RUN_VARIAB
 _SEND, _JOIN = int(Kind.SEND), int(Kind.JOIN)
 _PATHS = "PYTHONPATH"
 _MOST_CHILDREN = 10_000
-"""Of so many children that nobody waited for the keys are kept."""
+"""The maximum number of keys that are kept for children that the program has not waited for."""
 
 
 class _Inherited:
-    """Which thread has its child's cause in the environment that all threads share."""
+    """The thread whose child's cause is in the process's environment, which all threads share."""
 
     def __init__(self) -> None:
         self.renew()
@@ -42,26 +44,26 @@ class _Inherited:
         self.lock = threading.RLock()
         self.thread = 0
         self.outer: list[tuple[int, dict[str, str | None]]] = []
-        """Of each start under way, the innermost last: who was starting before, and what the variables were."""
+        """The previous thread and the previous values of the variables, for each start in progress, the innermost last."""
 
 
 class _Starting(threading.local):
-    """What the calling thread knows of the child that it is about to start."""
+    """The calling thread's state of the child that it is about to start."""
 
     by_library = False
-    """The library function that starts it sees to its cause; the system calls that it makes have nothing to do."""
+    """Whether a library function passes the cause to the child, so that hooks of its system calls must not."""
 
 
 starting = _Starting()
 _inherited = _Inherited()
 _keys: dict[int, int] = {}
-"""The keys that started the children that only their pid stands for, by pid."""
+"""The keys that started children which the program knows only by their pid, by pid."""
 _noted: set[str] = set()
 
 
 def _after_fork_in_child() -> None:
     _keys.clear()
-    # Forked while another thread, which is not here, was starting a child: its lock and its cause are not ours.
+    # Another thread of the parent was starting a child during the fork. That thread is missing here, so drop its state.
     if _inherited.thread not in (0, threading.get_ident()):
         for _, before in reversed(_inherited.outer):
             _put(before)
@@ -73,19 +75,19 @@ if hasattr(os, "register_at_fork"):
 
 
 def announce(site: int) -> Cause:
-    """Records the SEND that starts a process, which has to be told what this gives."""
+    """Record the SEND that starts a process, and return the cause to pass to the process."""
     key = fresh_key()
     core.emit(_SEND, site, key, intern("process.start"))
     return cause_by(key)
 
 
 def ended(key: int, site: int) -> None:
-    """Records that the end of the process that `key` started is known here."""
+    """Record the JOIN with the end of the process that `key` started."""
     core.emit(_JOIN, site, process_end(key), intern("process.end"))
 
 
 def remember(pid: int, key: int) -> None:
-    """For `ended_pid`."""
+    """Store the key that started a child, for `ended_pid`."""
     if key and pid > 0:
         if len(_keys) >= _MOST_CHILDREN:
             _keys.pop(next(iter(_keys)), None)
@@ -93,31 +95,32 @@ def remember(pid: int, key: int) -> None:
 
 
 def forget(pid: int) -> None:
-    """A child that something else stands for has this pid now: whoever had it before has ended unseen."""
+    """Drop the key of a pid that a new child has reused; the earlier child's end was not seen."""
     _keys.pop(pid, None)
 
 
 def ended_pid(pid: int, site: int) -> None:
-    """Records that the end of a child is known here; nothing for one that `remember` was not told of."""
+    """Record the JOIN with the end of a child, if `remember` has stored its key."""
     key = _keys.pop(pid, 0)
     if key and core.active():
         ended(key, site)
 
 
-def begin_inherited(told: Cause, program: object) -> None:
-    """Before a child starts that inherits this process's environment, with what C code put into it, too.
+def begin_inherited(cause: Cause, program: object) -> None:
+    """Put the cause and clew's variables into this process's environment, for a child that inherits it.
 
-    `end_inherited` has to follow. `program` is what is run, None when that is a shell.
+    The process's own environment is used, because it also contains variables that C code has set. `end_inherited` must
+    follow. `program` is the executable, or None for a shell.
     """
     added = _missing(os.environ, program)
-    changes: dict[str, str | None] = {} if added is None else {**added, CAUSE_VARIABLE: str(told)}
+    changes: dict[str, str | None] = {} if added is None else {**added, CAUSE_VARIABLE: str(cause)}
     before = {name: os.environ.get(name) for name in changes}
     _inherited.lock.acquire()
     _inherited.outer.append((_inherited.thread, before))
     try:
         _inherited.thread = threading.get_ident()
         _put(changes)
-    except BaseException:  # an interrupt: nobody else would let go of the lock
+    except BaseException:  # an interrupt must not leave the lock acquired
         end_inherited()
         raise
 
@@ -128,22 +131,22 @@ def end_inherited() -> None:
     _inherited.lock.release()
 
 
-def environment_for(env: Mapping[Any, Any], program: object, told: Cause) -> Mapping[Any, Any]:
-    """The environment that a child gets whom the program gives `env`; `env` itself when it is not to be recorded."""
+def environment_for(env: Mapping[Any, Any], program: object, cause: Cause) -> Mapping[Any, Any]:
+    """Return a copy of `env` with the cause and clew's variables; `env` itself if the child will not be recorded."""
     added = _missing(env, program)
     if added is None:
         return env
-    given = dict(env)
-    for name, value in {**added, CAUSE_VARIABLE: str(told)}.items():
-        if os.fsencode(name) in given:
-            given[os.fsencode(name)] = os.fsencode(value)
+    extended = dict(env)
+    for name, value in {**added, CAUSE_VARIABLE: str(cause)}.items():
+        if os.fsencode(name) in extended:
+            extended[os.fsencode(name)] = os.fsencode(value)
         else:
-            given[name] = value
-    return given
+            extended[name] = value
+    return extended
 
 
 def note_flags(program: object, arguments: object, pid: int) -> None:
-    """Notes that a Python process was started without what starts its recording."""
+    """Note in the trace if a Python process was started with a flag that disables clew's start-up."""
     if not isinstance(arguments, (list, tuple)) or not _is_interpreter(program):
         return
     letters = _flags(arguments)
@@ -156,20 +159,20 @@ def note_flags(program: object, arguments: object, pid: int) -> None:
 
 
 def is_recording_python(program: object, arguments: object) -> bool:
-    """Is this an interpreter that begins with clew's start-up, if its environment says so?"""
+    """Return whether the program is an interpreter whose flags allow clew's start-up."""
     if not isinstance(arguments, (list, tuple)) or not _is_interpreter(program):
         return False
     return not set("ISE") & set(_flags(arguments))
 
 
 def _missing(env: Mapping[Any, Any], program: object) -> dict[str, str] | None:
-    """What `env` lacks for a Python program to be recorded with it; None when the child is not to be recorded."""
+    """Return the variables that `env` lacks for recording a Python program, or None if the child will not be recorded."""
     folder = run_folder()
     if folder is None:
         return None
     run, paths = _value(env, RUN_VARIABLE), _value(env, _PATHS)
     if run is not None and run != folder:
-        return None  # another run or, when it is empty, none: the program wants it so
+        return None  # the program chose another run, or disabled recording by an empty value
     if run is not None and paths is not None and startup.FOLDER in paths.split(os.pathsep):
         return {}
     if not _is_python(program, env):
@@ -214,7 +217,7 @@ def _is_interpreter(program: object) -> bool:
 
 
 def _is_python(program: object, env: Mapping[Any, Any]) -> bool:
-    """Is this a Python interpreter, or a script that one runs?"""
+    """Return whether the program is a Python interpreter, or a script that one runs."""
     if program is None or _is_interpreter(program):
         return program is not None
     if isinstance(program, int):  # a descriptor
@@ -235,7 +238,7 @@ def _is_python(program: object, env: Mapping[Any, Any]) -> bool:
 
 
 def _flags(arguments: Sequence[Any]) -> str:
-    """The letters of the interpreter's options, up to the program that it is to run."""
+    """Return the letters of the interpreter's options, up to the program to run."""
     letters = ""
     words = iter(arguments[1:])
     for word in words:

@@ -1,7 +1,7 @@
-"""Causality of the children that are started and waited for by `os` itself: fork, forkpty, posix_spawn, spawn, system, wait.
+"""Causality of children that `os` itself starts and waits for: fork, forkpty, posix_spawn, spawn, system, wait.
 
-A program that goes on as another one (exec) is followed, too: its file ends, and the first step of what it became is caused
-by the call. `os.fork`'s edge to the child is the recorder's. Channels: "process.start", "process.end".
+An exec is followed, too: the process's file ends, and the call causes the first step of the new program. The recorder
+itself records the edge from `os.fork` to the child. Channels: "process.start", "process.end".
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from clew.instrument.adapters.os_wrappers import Arguments, stand_in_for
+from clew.instrument.adapters.os_wrappers import Arguments, wrap_os_function
 from clew.instrument.adapters.patching import Tokens, adapter_site, hook
 from clew.instrument.adapters.processes.child_environment import (
     announce,
@@ -24,13 +24,20 @@ from clew.instrument.adapters.processes.child_environment import (
     starting,
 )
 from clew.instrument.recorder.core import core
-from clew.instrument.recorder.lifecycle import Cause, begin_again, forked, goes_on, pause, will_exec
+from clew.instrument.recorder.lifecycle import (
+    Cause,
+    begin_again,
+    cause_after_exec,
+    forked_child_key,
+    pause,
+    will_exec,
+)
 
 _Before = tuple[Any, Arguments | None] | None
 
 
 class _Spawn(Tokens):
-    """The cause of the child that the calling thread forks to run another program in."""
+    """The cause of the child that the calling thread forks to run another program."""
 
     cause: Cause | None = None
 
@@ -40,7 +47,7 @@ _spawn = _Spawn()
 
 def install() -> None:
     for name in ("fork", "forkpty"):
-        stand_in_for(name, _forking, _forked)
+        wrap_os_function(name, _forking, _forked)
     for name in ("posix_spawn", "posix_spawnp"):
         if hasattr(os, name):
             _hook_posix_spawn(name)
@@ -64,11 +71,11 @@ def _forking() -> _Before:
 def _forked(_token: bool, result: Any) -> None:
     pid = result[0] if isinstance(result, tuple) else result
     if pid:
-        remember(pid, _spawn.cause.key if _spawn.cause else forked())
+        remember(pid, _spawn.cause.key if _spawn.cause else forked_child_key())
 
 
 def _hook_spawn(function: Any) -> None:
-    """`os.spawn*` in Python: a fork whose child runs another program at once, and needs no file of its own."""
+    """Hook `os.spawn*` in Python: a fork whose child immediately runs another program, and needs no trace file."""
     site = adapter_site(function)
 
     def begin(_mode: int, _file: Any) -> bool | None:
@@ -89,28 +96,28 @@ def _hook_exec(name: str) -> None:
     site = adapter_site(getattr(os, name))
 
     def before(path: Any, argv: Any, env: Mapping[Any, Any] | None = None) -> _Before:
-        told = _spawn.cause
-        if told is None:
-            # A search along PATH tries many that are not there: recording goes on until one is.
+        cause = _spawn.cause
+        if cause is None:
+            # A search along PATH tries files that do not exist; recording continues until one does.
             if not core.active() or not _can_run(path):
                 return None
-            told = goes_on(announce(site))
+            cause = cause_after_exec(announce(site))
         changed: Arguments | None = None
         if env is None:
-            begin_inherited(told, path)
+            begin_inherited(cause, path)
         else:
-            changed = (path, argv, environment_for(env, path, told)), {}
+            changed = (path, argv, environment_for(env, path, cause)), {}
         pause()
-        return (told, env is None), changed
+        return (cause, env is None), changed
 
     def failed(token: tuple[Cause, bool], _result: None) -> None:
-        told, inherited = token
+        cause, inherited = token
         if inherited:
             end_inherited()
         if _spawn.cause is None:
-            begin_again(told)
+            begin_again(cause)
 
-    stand_in_for(name, before, failed)
+    wrap_os_function(name, before, failed)
 
 
 def _can_run(path: Any) -> bool:
@@ -123,11 +130,11 @@ def _hook_posix_spawn(name: str) -> None:
     def before(path: Any, argv: Any, env: Any, **options: Any) -> _Before:
         if starting.by_library or not core.active():
             return None
-        told = announce(site)
+        cause = announce(site)
         if env is None:
-            begin_inherited(told, path)
-            return (told.key, True, path, argv), None
-        return (told.key, False, path, argv), ((path, argv, environment_for(env, path, told)), options)
+            begin_inherited(cause, path)
+            return (cause.key, True, path, argv), None
+        return (cause.key, False, path, argv), ((path, argv, environment_for(env, path, cause)), options)
 
     def after(token: tuple[int, bool, Any, Any], pid: int | None) -> None:
         key, inherited, path, argv = token
@@ -137,7 +144,7 @@ def _hook_posix_spawn(name: str) -> None:
             remember(pid, key)
             note_flags(path, argv, pid)
 
-    stand_in_for(name, before, after)
+    wrap_os_function(name, before, after)
 
 
 def _hook_system() -> None:
@@ -146,15 +153,15 @@ def _hook_system() -> None:
     def before(_command: Any) -> _Before:
         if not core.active():
             return None
-        told = announce(site)
-        begin_inherited(told, None)
-        return told.key, None
+        cause = announce(site)
+        begin_inherited(cause, None)
+        return cause.key, None
 
     def after(key: int, _result: int | None) -> None:
         end_inherited()
         ended(key, site)
 
-    stand_in_for("system", before, after)
+    wrap_os_function("system", before, after)
 
 
 def _hook_wait(name: str) -> None:
@@ -164,7 +171,7 @@ def _hook_wait(name: str) -> None:
         if result is not None and (os.WIFEXITED(result[1]) or os.WIFSIGNALED(result[1])):
             ended_pid(result[0], site)
 
-    stand_in_for(name, lambda *_arguments, **_options: (True, None), after)
+    wrap_os_function(name, lambda *_arguments, **_options: (True, None), after)
 
 
 def _hook_waitid() -> None:
@@ -174,4 +181,4 @@ def _hook_waitid() -> None:
         if result is not None and result.si_code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED):
             ended_pid(result.si_pid, site)
 
-    stand_in_for("waitid", lambda *_arguments, **_options: (True, None), after)
+    wrap_os_function("waitid", lambda *_arguments, **_options: (True, None), after)

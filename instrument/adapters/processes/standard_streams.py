@@ -1,9 +1,9 @@
-"""Standard streams of a child that is a program of its own: it goes on with the pipes that its parent made for it.
+"""Standard streams of child programs: the child continues the byte counts of the pipes that its parent created for it.
 
-Where each of them stands travels with the child's cause. The child takes an end over when its descriptor is the very pipe
-that the parent gave; the records of both say so. Invariant: where the first program that runs with the pipes may not be
-the one that takes them over (a shell comes first), or C code may use them, too, an edge needs the proof that the bytes
-which the one side counted are all that the other one got (`graph/build/byte_stream_edges.py`).
+The state of each pipe travels with the child's cause. The child adopts an end if its descriptor is exactly the parent's
+pipe; records of both processes state this. Invariant: if another program may have used the pipes before (a shell that
+starts the child), or C code may use them, an edge requires proof that the bytes counted on one side are all the bytes that
+the other side received (`graph/build/byte_stream_edges.py`).
 """
 
 from __future__ import annotations
@@ -16,48 +16,48 @@ import sys
 from collections.abc import Sequence, Set
 
 from clew.instrument.recorder.core import core
-from clew.instrument.recorder.lifecycle import given_streams
+from clew.instrument.recorder.lifecycle import take_streams
 
-_KNOWN, _DOUBTED = "=", "~"
-"""Takes over at once; only if the end of the stream proves it."""
+_CERTAIN, _UNPROVEN = "=", "~"
+"""The marks of an adopted stream: the edges are certain, or need proof by the end of the stream."""
 
 
-def hand(descriptors: Sequence[int], direct: bool) -> str:
-    """What the child that the calling thread starts next is told of its standard streams; they are its own from here on.
+def hand_over(descriptors: Sequence[int], direct: bool) -> str:
+    """Hand the standard streams over to the child that the calling thread starts next, and return their state.
 
-    `direct`: it is a Python program from its first instruction on, and recorded.
+    `direct`: the child is a recorded Python program from its first instruction on.
     """
-    told: dict[int, str] = {}
+    states: dict[int, str] = {}
     unique = tuple(dict.fromkeys(descriptor for descriptor in descriptors if descriptor >= 0))
     for descriptor, stream in zip(unique, core.hand_streams(unique), strict=True):
         if stream is not None:
             with contextlib.suppress(OSError):
                 about = os.fstat(descriptor)
-                told[descriptor] = ".".join(f"{number:x}" for number in (about.st_ino, about.st_dev, *stream))
-    given = [f"{place}.{told[descriptor]}" for place, descriptor in enumerate(descriptors) if descriptor in told]
-    return "/".join((f"{os.getpid() if direct else 0:x}", *given)) if given else ""
+                states[descriptor] = ".".join(f"{number:x}" for number in (about.st_ino, about.st_dev, *stream))
+    streams = [f"{place}.{states[descriptor]}" for place, descriptor in enumerate(descriptors) if descriptor in states]
+    return "/".join((f"{os.getpid() if direct else 0:x}", *streams)) if streams else ""
 
 
 def install() -> None:
-    """Takes over what this process was given."""
-    starter, *given = given_streams().split("/")
-    if not given:
+    """Adopt the standard streams that the parent process handed over."""
+    parent, *streams = take_streams().split("/")
+    if not streams:
         return
-    direct = int(starter, 16) == os.getppid() and not (sys.flags.verbose or "importtime" in sys._xoptions)
+    direct = int(parent, 16) == os.getppid() and not (sys.flags.verbose or "importtime" in sys._xoptions)
     taken: set[int] = set()
-    for text in given:
+    for text in streams:
         descriptor, inode, device, *stream = (int(number, 16) for number in text.split("."))
         with contextlib.suppress(OSError):
             about = os.fstat(descriptor)
             if (about.st_ino, about.st_dev) == (inode, device) and not (descriptor == 0 and _program_is_input()):
-                core.adopt_stream(descriptor, _KNOWN if direct else _DOUBTED, *stream)
+                core.adopt_stream(descriptor, _CERTAIN if direct else _UNPROVEN, *stream)
                 taken.add(descriptor)
     if taken:
         atexit.register(core.to_the_end(_Flush(taken)))
 
 
 def _program_is_input() -> bool:
-    """Does the interpreter read the program itself from the standard input, which no Python code sees?"""
+    """Return whether the interpreter reads the program from standard input, which Python code does not see."""
     if sys.flags.inspect or sys.flags.interactive or os.environ.get("PYTHONINSPECT"):
         return True
     script = sys.argv[0] if sys.argv else ""
@@ -69,7 +69,10 @@ def _program_is_input() -> bool:
 
 
 class _Flush:
-    """What the interpreter does next, done while it is recorded: at an interrupt it is left to the interpreter."""
+    """The interpreter's flush of stdout and stderr at exit, done earlier so that it is recorded.
+
+    After an interrupt it is left to the interpreter.
+    """
 
     def __init__(self, descriptors: Set[int]) -> None:
         self.descriptors = descriptors
@@ -91,5 +94,5 @@ class _Flush:
         try:
             file.flush()
         except BrokenPipeError:
-            # What could not be written may be gone: with something else in its place the interpreter fails as this did.
+            # The unwritten data may be lost. Write a byte, so that the interpreter's own flush fails in the same way.
             file.buffer.write(b"\n")

@@ -1,7 +1,7 @@
-"""Causality of child processes: whoever starts one to the child's first step, the child's end to whoever waits for it.
+"""Causality of child processes: the start to the child's first step, and the child's end to the code that waits for it.
 
-This is `subprocess`, and asyncio's subprocesses, which start as `subprocess.Popen`; `system_calls` has what `os` does itself,
-`multiprocess` its processes, `messages` and `pools` what these send one another. `children` says how a child learns its cause.
+This module covers `subprocess`, and asyncio's subprocesses, which use `subprocess.Popen`. `os_calls` covers the calls of
+`os`, and `adapters/multiprocessing` its processes and their messages. `child_environment` passes the cause to a child.
 Channels: "process.start", "process.end".
 """
 
@@ -30,7 +30,7 @@ from clew.instrument.recorder.lifecycle import will_exec
 
 _ARGUMENTS, _EXECUTABLE, _PREEXEC, _ENV, _SHELL = 1, 2, 3, 7, 10
 _STREAMS = slice(11, 17)
-"""Which parameters of `Popen._execute_child` these are."""
+"""The indexes of these parameters of `Popen._execute_child`."""
 
 
 def install() -> None:
@@ -42,8 +42,8 @@ def install() -> None:
     pool.install()
 
 
-def joining(site: int) -> Callable[[Any, object], None]:
-    """Records, after a look at a child that was running before, that its end is known now."""
+def join_hook(site: int) -> Callable[[Any, object], None]:
+    """Return a hook that records the JOIN with the end of a child from `if_running`, if it has ended now."""
 
     def found(popen: Any, _result: object) -> None:
         if popen.returncode is not None:
@@ -52,7 +52,8 @@ def joining(site: int) -> Callable[[Any, object], None]:
     return found
 
 
-def running(popen: Any, *_others: object) -> Any:
+def if_running(popen: Any, *_others: object) -> Any:
+    """Return a recorded child whose end is not known yet, otherwise None."""
     return popen if popen.returncode is None and hasattr(popen, "_clew_start") else None
 
 
@@ -65,20 +66,20 @@ def _patch_subprocess(module: Any) -> None:
         env = arguments[_ENV]
         if not core.active():
             return None, env
-        told = announce(site)
-        popen._clew_start = told.key
+        cause = announce(site)
+        popen._clew_start = cause.key
         program = None if arguments[_SHELL] else _program(arguments[_ARGUMENTS], arguments[_EXECUTABLE])
-        if arguments[_PREEXEC] is None:  # it could read and write, before the child is the program that it is to be
+        if arguments[_PREEXEC] is None:  # a preexec_fn could use the streams before the program starts
             read, _, _, write, _, errors = arguments[_STREAMS]
             direct = program is not None and is_recording_python(program, arguments[_ARGUMENTS])
-            told = told._replace(streams=standard_streams.hand((read, write, errors), direct))
+            cause = cause._replace(streams=standard_streams.hand_over((read, write, errors), direct))
         if env is None:
-            begin_inherited(told, program)
+            begin_inherited(cause, program)
         else:
             try:
-                env = environment_for(env, program, told)
+                env = environment_for(env, program, cause)
             except Exception:
-                # What is wrong with this environment is for Popen to say.
+                # Popen reports the error in this environment itself.
                 env = arguments[_ENV]
         if arguments[_PREEXEC] is not None:
             will_exec(True)
@@ -89,7 +90,7 @@ def _patch_subprocess(module: Any) -> None:
         popen, inherited, program, arguments = token
         will_exec(False)
         starting.by_library = False
-        standard_streams.hand((), False)
+        standard_streams.hand_over((), False)
         if inherited:
             end_inherited()
         if getattr(popen, "pid", None):
@@ -98,11 +99,11 @@ def _patch_subprocess(module: Any) -> None:
 
     hook(popen_class._execute_child, begin, over, parameters=_STREAMS.stop, changes="env")
     for function in (popen_class.wait, popen_class.poll):
-        hook(function, running, joining(adapter_site(function)))
+        hook(function, if_running, join_hook(adapter_site(function)))
 
 
 def _program(arguments: Any, executable: Any) -> Any:
-    if type(executable) is CellType:  # a generator of the function uses it, too
+    if type(executable) is CellType:  # a nested function uses it, too
         executable = executable.cell_contents
     if executable is not None:
         return executable
@@ -112,16 +113,16 @@ def _program(arguments: Any, executable: Any) -> Any:
 
 
 def _patch_asyncio(module: Any) -> None:
-    """The event loop waits for its children itself, and tells the transport.
+    """Hook the transport, because the event loop waits for its children itself and then calls the transport.
 
-    Whoever waits for that is woken by the last of the child's end and the ends of its pipes.
+    The end of the child or the end of its last pipe wakes the waiter, whichever is later.
     """
     transport_class = module.BaseSubprocessTransport
-    found = joining(adapter_site(transport_class._process_exited))
+    found = join_hook(adapter_site(transport_class._process_exited))
     wait_site = adapter_site(transport_class._wait)
 
     def exiting(transport: Any) -> Any:
-        popen = running(transport._proc)
+        popen = if_running(transport._proc)
         if popen is not None:
             transport._clew_start = popen._clew_start
         return popen

@@ -60,7 +60,7 @@ _ENTITY_TEXT = 200
 _MOST_NAMES = 200
 """Maximum number of names computed by one statement."""
 _MOST_HELD = 1000
-"""Maximum number of recorded objects of a container."""
+"""Maximum number of objects that are recorded of one container."""
 _PROCESS = os.urandom(8)
 _JSON = json.JSONEncoder().encode
 
@@ -107,10 +107,10 @@ def _ends(action: Action) -> tuple[bool, bool]:
     An action that needs a value is recorded only at the end that has it. A condition on `exception` alone checks
     which end it is.
     """
-    wanted = {name for part in (action.key, action.carrier, *action.values) if part for name in expressions.names(part)}
+    needed = {name for part in (action.key, action.carrier, *action.values) if part for name in expressions.names(part)}
     condition = expressions.names(action.condition) if action.condition else set()
-    result, exception = "result" in wanted | condition, "exception" in wanted
-    return not exception or result, not result or "exception" in wanted | condition
+    result, exception = "result" in needed | condition, "exception" in needed
+    return not exception or result, not result or "exception" in needed | condition
 
 
 class _Phase:
@@ -125,8 +125,11 @@ class _Phase:
         self._finish = False
 
     def add(self, action: Action, subject: str, origin: str) -> None:
-        """Add an action. `subject` is the first argument of the call: "result", "exception" or nothing; `origin`
-        identifies the statement. Raises `PlanError`."""
+        """Add an action.
+
+        `subject` is the first argument of the call: "result", "exception" or "". `origin` identifies the statement.
+        Raise `PlanError` if the function cannot fulfil the action.
+        """
         self._finish = bool(subject)
         read, slots = list(self._read), {}
         for name in {name for part in _expressions(action) for name in expressions.names(part)}:
@@ -186,8 +189,8 @@ def _run_all(meter: Meter, steps: Sequence[Step], edges: Sequence[Step], cells: 
 
     def run(*arguments: Any) -> None:
         if active():
-            wanted = edges if meter.skips() else steps
-            if not wanted:
+            selected = edges if meter.skips() else steps
+            if not selected:
                 return
             timed = meter.left <= 0
             meter.left -= 1
@@ -197,7 +200,7 @@ def _run_all(meter: Meter, steps: Sequence[Step], edges: Sequence[Step], cells: 
             opened = [*arguments, None]
             for slot in cells:
                 opened[slot] = _contents(opened[slot])
-            for step in wanted:
+            for step in selected:
                 step(opened)
             if timed:
                 meter.book(now() - began, emitted() - before)

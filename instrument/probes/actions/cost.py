@@ -45,7 +45,7 @@ class Meter:
         self._skipping = 0
 
     def skips(self) -> bool:
-        """Tell whether payloads and entities are skipped in the current recording."""
+        """Return whether payloads and entities are skipped in the current recording."""
         return bool(self._skipping) and self._skipping == core.uid()
 
     def book(self, ns: int, emitted: int) -> None:
@@ -62,10 +62,7 @@ class Meter:
         """Skip payloads and entities from now on, and mark that in the trace."""
         self._skipping = core.uid()
         self._costs, self._times, self.left = [], 1, 0
-        text = (
-            b"recording payloads and entities here would have cost more than the budget: from here on they are left out, one "
-            b"for each call"
-        )
+        text = b"recording payloads and entities here would exceed the budget: they are left out from now on, one for each call"
         core.emit(Kind.GAP, self.site, 0, 0, text)
         core.define(Kind.NOTE, self.site, text)
 
@@ -74,7 +71,7 @@ def meter_of(site: int) -> Meter:
     return _meters.setdefault(site, Meter(site))
 
 
-class _Told:
+class _Notified:
     recording = 0
     """The recording that was notified of edges beyond the budget."""
 
@@ -83,13 +80,15 @@ def _judge() -> None:
     """Handle actions that exceed the budget: switch off the optional ones at the most expensive site."""
     meters = list(_meters.values())
     total = sum(meter.spent for meter in meters)
-    able = [meter for meter in meters if meter.droppable and not meter.skips() and meter.spent * _QUARTER >= total]
-    dearest = max(able, key=lambda meter: meter.spent, default=None)
+    candidates = [
+        meter for meter in meters if meter.droppable and not meter.skips() and meter.spent * _QUARTER >= total
+    ]
+    most_expensive = max(candidates, key=lambda meter: meter.spent, default=None)
     for meter in meters:
         meter.spent = 0.0
-    if dearest is not None:
-        dearest.skip()
-    elif _Told.recording != core.uid():
-        _Told.recording = core.uid()
-        text = b"recording what the spec asks for costs more than the budget; edges depend on it, it is recorded all the same"
+    if most_expensive is not None:
+        most_expensive.skip()
+    elif _Notified.recording != core.uid():
+        _Notified.recording = core.uid()
+        text = b"the actions of the spec exceed the budget; they are still recorded, because edges depend on them"
         core.define(Kind.NOTE, 0, text)

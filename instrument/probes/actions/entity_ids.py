@@ -25,8 +25,8 @@ _known: dict[int, tuple[type, Evaluate | None]] = {}
 
 def use(kinds: Sequence[EntityKind]) -> None:
     """Identify objects by these kinds from now on, and by their addresses where the identity is redacted."""
-    told = [kind for kind in kinds if kind.unique and not reads_hidden(kind.unique, redaction.current().hides)]
-    _kinds[:] = [(kind, compile_expression(kind.unique or [], {"this": 0})) for kind in told]
+    visible = [kind for kind in kinds if kind.unique and not reads_hidden(kind.unique, redaction.current().hides)]
+    _kinds[:] = [(kind, compile_expression(kind.unique or [], {"this": 0})) for kind in visible]
     _known.clear()
 
 

@@ -59,7 +59,7 @@ def names(expression: Expr) -> set[str]:
 
 
 def reads_hidden(expression: Expr, hides: Callable[[object], bool]) -> bool:
-    """Tell whether it reads a parameter, an attribute or an item with a redacted name."""
+    """Return whether it reads a parameter, an attribute or an item with a redacted name."""
     match expression:
         case ["const", *_]:
             return False
@@ -170,12 +170,12 @@ def _truth(safe: bool) -> Callable[[Any], bool]:
     return values.truth if safe else bool
 
 
-def _chain(wants: bool, parts: list[Evaluate], truth: Callable[[Any], bool]) -> Evaluate:
+def _chain(continue_on: bool, parts: list[Evaluate], truth: Callable[[Any], bool]) -> Evaluate:
     def evaluate(arguments: Arguments) -> Any:
-        value: Any = wants
+        value: Any = continue_on
         for part in parts:
             value = part(arguments)
-            if truth(value) is not wants:
+            if truth(value) is not continue_on:
                 break
         return value
 
@@ -187,7 +187,7 @@ def _refuse(what: str, *operands: object) -> TypeError:
 
 
 def _is_plain(value: Any) -> bool:
-    """Tell whether it is a scalar, or a tuple of plain values."""
+    """Return whether it is a scalar, or a tuple of plain values."""
     return type(value) in values.SCALARS or (type(value) is tuple and all(map(_is_plain, value)))
 
 

@@ -39,7 +39,7 @@ class Rate:
         self._dropped: dict[int, Iterator[int]] = {}
 
     def admits(self, site: int) -> bool:
-        """Tell whether one more record is allowed at `site` now."""
+        """Return whether one more record is allowed at `site` now."""
         if core.flow() == _DROPPED_FLOW:
             return True  # the whole flow is skipped, so this record does not count
         time = now()
@@ -49,7 +49,7 @@ class Rate:
             self._uid, self._until, self._left = core.uid(), time + self._ns, itertools.count()
         if next(self._left) < self.most:
             if self._dropped:
-                self.tell()
+                self.mark_ends()
             return True
         known = self._dropped.get(site)
         if known is None:
@@ -58,7 +58,7 @@ class Rate:
         next(known)
         return False
 
-    def tell(self) -> None:
+    def mark_ends(self) -> None:
         """Mark the ends of the gaps, each with its number of skipped records."""
         for site in list(self._dropped):
             number = self._dropped.pop(site, None)
@@ -75,9 +75,9 @@ def rate_of(rule: object, most: int, per: int, name: int, what: str) -> Rate:
     return rate
 
 
-def _tell_all() -> None:
+def _mark_all_ends() -> None:
     for rate in list(_rates.values()):
-        rate.tell()
+        rate.mark_ends()
 
 
-lifecycle.at_end(_tell_all)
+lifecycle.at_end(_mark_all_ends)

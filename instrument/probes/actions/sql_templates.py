@@ -1,8 +1,8 @@
 """Remove values from SQL statements: keep the statement, not the data.
 
-Invariant: in doubt a text is hidden. A double-quoted text is a literal in some databases, so it is kept only next to a
-dot or where a table is named. After a quote that a backslash may have escaped, which only some databases support,
-everything is hidden.
+Invariant: an uncertain text is hidden. A double-quoted text is a literal in some databases, so it remains only next to a
+dot or in the position of a table name. After a quote that a backslash may have escaped, which only some databases support,
+the rest is hidden.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ _BLANKS = re.compile(r"\s+")
 
 
 def without_literals(statement: Any) -> str:
-    """Return an SQL statement with `?` for its strings and numbers, without comments. Raises `TypeError` for other
-    types than str."""
+    """Return an SQL statement with `?` for its strings and numbers, without comments.
+
+    Raises `TypeError` for other types than str.
+    """
     if type(statement) is not str:
         raise TypeError("a statement is a str")
     return _shown_of(statement[:_MOST])

@@ -14,8 +14,10 @@ _SHOWN = (str, int)
 
 
 def with_names(path: Any, values: Any, many: Any) -> str:
-    """Return a path with `{name}` for the first `many` values of a dict, in order; "" if not all of them are parts of
-    it. Raises `TypeError`."""
+    """Return a path with `{name}` for the first `many` values of a dict, in order; "" if not all of them are parts of it.
+
+    Raise `TypeError` for arguments of other types.
+    """
     if type(path) is not str or type(values) is not dict or type(many) is not int:
         raise TypeError("a path is a str, its values are a dict, and how many a number")
     if not 0 <= many <= len(values):
@@ -24,10 +26,10 @@ def with_names(path: Any, values: Any, many: Any) -> str:
     for name, value in islice(values.items(), many):
         if type(name) is not str or type(value) not in _SHOWN:
             return ""
-        wanted = str(value).split("/")
-        place = next((at for at in range(start, len(parts)) if parts[at : at + len(wanted)] == wanted), None)
+        segments = str(value).split("/")
+        place = next((at for at in range(start, len(parts)) if parts[at : at + len(segments)] == segments), None)
         if place is None:
             return ""
         shown += [*parts[start:place], f"{{{name}}}"]
-        start = place + len(wanted)
+        start = place + len(segments)
     return "/".join([*shown, *parts[start:]])

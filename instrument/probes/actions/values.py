@@ -47,7 +47,7 @@ def names_of(kind: type) -> tuple[str, str]:
 
 
 def has_method(value: object, name: str) -> bool:
-    """Tell whether the classes of `value` define `name`."""
+    """Return whether the classes of `value` define `name`."""
     return _find(type(value), name) is not _MISSING
 
 
@@ -104,8 +104,10 @@ def attribute(value: object, name: str) -> Any:
 
 
 def store(value: object, name: str, new: object) -> None:
-    """Assign `value.name = new` in a slot or the instance's dict. Raises `TypeError` where this needs code of the
-    program."""
+    """Assign `value.name = new` in a slot or the instance's dict.
+
+    Raise `TypeError` if this would run code of the program.
+    """
     found = _find(type(value), name)
     own = _own(value)
     if type(found) is MemberDescriptorType:
@@ -201,8 +203,10 @@ def _nested(value: Any, limit: int, depth: int, hides: Hides) -> str:
 
 
 def render(value: Any, limit: int) -> tuple[str, bool]:
-    """Return `value` as redacted text of at most `limit` characters, and whether it was cut. A str is returned as it
-    is."""
+    """Return `value` as redacted text of at most `limit` characters, and whether it was cut.
+
+    The text of a str is the str itself, not its `repr`.
+    """
     hidden = redaction.current()
     if not hidden.on:
         return _cut(_text(value, limit + 1, _nothing), limit)

@@ -33,13 +33,13 @@ _COPIED, _CONTAINS = encode(COPY, 1), encode(CONTAINS_OP) + encode(POP_TOP)
 
 def around_load(probe: object, load: bytes) -> bytes:
     """Return the code that runs `probe`, which `load` pushes. All versions invert a probe that is not an iterator."""
-    if is_told(probe):
+    if takes_exception(probe):
         return _COPIED + load + _CONTAINS
     return load + (_AS_ITERATOR if _iterates(probe) else _INVERTED)
 
 
-def is_told(probe: object) -> bool:
-    """Tell whether the probe runs with the exception on top of the stack. It needs one more stack entry."""
+def takes_exception(probe: object) -> bool:
+    """Return whether the probe runs with the exception on top of the stack. It needs one more stack entry."""
     return getattr(probe, "kind", None) == Kind.UNWIND and hasattr(type(probe), "__contains__")
 
 
@@ -48,7 +48,7 @@ def pickled(probe: object) -> tuple[object, ...]:
 
     The replacement must run in processes without clew.
     """
-    if is_told(probe):
+    if takes_exception(probe):
         return (tuple, ())
     return (iter, ((),)) if _iterates(probe) else (int, ())
 

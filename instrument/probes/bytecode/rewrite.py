@@ -126,7 +126,7 @@ def parameters(code: CodeType) -> dict[str, Parameter]:
 
 
 def is_function(code: CodeType) -> bool:
-    """Tell whether `code` is a function, method, lambda, generator or coroutine.
+    """Return whether `code` is a function, method, lambda, generator or coroutine.
 
     Modules, class bodies, comprehensions and type scopes are not functions.
     """
@@ -181,7 +181,7 @@ class _Writer:
             return self._constant(probe.probe) + encode(LOAD_FAST, probe.parameter) + _DELETE_ITEM
         if probe is None:
             return b""
-        self.stack = max(self.stack, depth + 1 + probe_sequence.is_told(probe))
+        self.stack = max(self.stack, depth + 1 + probe_sequence.takes_exception(probe))
         return probe_sequence.around_load(probe, self._constant(probe))
 
     def store(self, store: Store) -> bytes:

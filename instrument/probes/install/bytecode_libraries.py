@@ -32,7 +32,7 @@ def prepared(code: CodeType, module: str) -> CodeType:
     if module not in READERS:
         return code
     _prepared.add(module)
-    return _given_originals(code, READERS[module])
+    return _with_original_arguments(code, READERS[module])
 
 
 def prepare_loaded() -> None:
@@ -42,11 +42,11 @@ def prepare_loaded() -> None:
             function = getattr(sys.modules.get(name), reader, None)
             if type(function) is FunctionType:
                 _prepared.add(name)
-                function.__code__ = _given_originals(function.__code__, {reader: parameter})
+                function.__code__ = _with_original_arguments(function.__code__, {reader: parameter})
 
 
-def _given_originals(code: CodeType, readers: dict[str, str]) -> CodeType:
-    probes = Probes(0, start=Call(Quiet(as_it_was, 0), (0,), 0))
+def _with_original_arguments(code: CodeType, readers: dict[str, str]) -> CodeType:
+    probes = Probes(0, start=Call(Quiet(without_probes, 0), (0,), 0))
 
     def choose(found: CodeType) -> Probes | None:
         name = readers.get(found.co_qualname)
@@ -55,14 +55,14 @@ def _given_originals(code: CodeType, readers: dict[str, str]) -> CodeType:
     return rewrite(code, choose, lambda _site, _kind: None)
 
 
-def as_it_was(given: Any) -> Any:
+def without_probes(value: Any) -> Any:
     """Return code, or a copy of a function, without probes; return other values unchanged."""
-    if type(given) is CodeType:
-        return original_of(given)
-    if type(given) is not FunctionType or original_of(given.__code__) is given.__code__:
-        return given
-    code = original_of(given.__code__)
-    function = FunctionType(code, given.__globals__, given.__name__, given.__defaults__, given.__closure__)
-    function.__kwdefaults__ = given.__kwdefaults__
-    function.__dict__.update(given.__dict__)
+    if type(value) is CodeType:
+        return original_of(value)
+    if type(value) is not FunctionType or original_of(value.__code__) is value.__code__:
+        return value
+    code = original_of(value.__code__)
+    function = FunctionType(code, value.__globals__, value.__name__, value.__defaults__, value.__closure__)
+    function.__kwdefaults__ = value.__kwdefaults__
+    function.__dict__.update(value.__dict__)
     return function

@@ -57,7 +57,7 @@ def _hook_imports() -> None:
     if _hooked:
         return
     _hooked = True
-    copyreg.pickle(core.Probe, probe_sequence.pickled)  # type: ignore[arg-type]  # `Probe` is a class in both recorders
+    copyreg.pickle(core.Probe, probe_sequence.pickled)  # type: ignore[arg-type]  # the replacement is not a `Probe`
     copyreg.pickle(Quiet, _pickled_action)  # type: ignore[arg-type]  # unpickling returns another type
     for loader in (importlib.machinery.SourceFileLoader.__mro__[2], importlib.machinery.SourcelessFileLoader):
         _wrap_get_code(loader)
@@ -102,7 +102,7 @@ def rewrite(code: CodeType, choose: Chooser) -> CodeType:
 
 
 def names(module: str) -> bool:
-    """Tell whether the plan could match functions of this module, based only on its name.
+    """Return whether the plan could match functions of this module, based only on its name.
 
     Modules that read bytecode also count, because they are changed too.
     """
@@ -165,20 +165,20 @@ def _rewrite_loaded(chooser: PlanChooser) -> None:
             sites.note(f"modules imported early are not recorded ({type(error).__name__}: {error})")
 
 
-def _posing(function: Any, original: Any) -> Any:
+def _disguised(function: Any, original: Any) -> Any:
     """Return `function` with frames that look like frames of `original`'s module; it must not use global names.
 
     So tracebacks omit these frames together with their callers, and debuggers that skip that module skip them.
     """
     code = original.__code__
     code = function.__code__.replace(co_filename=code.co_filename, co_name=code.co_name, co_qualname=code.co_qualname)
-    posing = FunctionType(code, original.__globals__, original.__name__, closure=function.__closure__)
-    posing.__doc__, posing.__qualname__, posing.__module__ = (
+    disguised = FunctionType(code, original.__globals__, original.__name__, closure=function.__closure__)
+    disguised.__doc__, disguised.__qualname__, disguised.__module__ = (
         original.__doc__,
         original.__qualname__,
         original.__module__,
     )
-    return posing
+    return disguised
 
 
 def _wrap_get_code(loader: Any) -> None:
@@ -189,7 +189,7 @@ def _wrap_get_code(loader: Any) -> None:
         found: CodeType | None = rewritten(code, fullname)
         return found or code
 
-    loader.get_code = _posing(get_code, original)
+    loader.get_code = _disguised(get_code, original)
 
 
 def _rewrite_imported(code: object, fullname: str) -> CodeType | None:

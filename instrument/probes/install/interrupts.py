@@ -21,7 +21,7 @@ _MAX_WRAPPED = 8
 
 
 def is_interrupt(error: BaseException, *, runs_user_code: bool) -> bool:
-    """Tell whether `error`, raised during clew's work, is an interrupt.
+    """Return whether `error`, raised during clew's work, is an interrupt.
 
     `runs_user_code`: a spec ran code of the program during this work.
     """

@@ -15,7 +15,7 @@ else:  # older versions of wrapt do not support the subscripts
     BoundFunction, Function = wrapt.BoundFunctionWrapper, wrapt.FunctionWrapper
 
 
-class _Looks:
+class _FunctionLike:
     """Methods that behave like those of the function itself; `wrapt` proxies do not define them."""
 
     __slots__ = ()
@@ -38,11 +38,11 @@ class _Looks:
         return repr(self.__wrapped__)
 
 
-class _Bound(_Looks, BoundFunction):
+class _Bound(_FunctionLike, BoundFunction):
     """A bound method, or a function accessed through its class."""
 
 
-class Wrapped(_Looks, Function):
+class Wrapped(_FunctionLike, Function):
     """The proxy of a function; create it with `Wrapped(function, bracket)`."""
 
     __bound_function_wrapper__ = _Bound

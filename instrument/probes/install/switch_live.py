@@ -49,7 +49,7 @@ def switch(
     """
     choosers = _choosers(chooser) if chooser else {}
     before = _choosers(previous) if chooser and previous else {}
-    wanted: dict[tuple[int, int], CodeType] = {}
+    new_codes: dict[tuple[int, int], CodeType] = {}
     replaced: dict[int, CodeType] = {}
     gone: dict[int, None] = {}
     count = 0
@@ -57,10 +57,10 @@ def switch(
         code, namespace = function.__code__, id(function.__globals__)
         if not is_function(code):  # the code of a module or a class body
             continue
-        new = wanted.get((id(code), namespace))
+        new = new_codes.get((id(code), namespace))
         if new is None:
-            new = code if leave(code) else _wanted(code, choosers.get(namespace), before.get(namespace), rewrite)
-            wanted[id(code), namespace] = new
+            new = code if leave(code) else _new_code(code, choosers.get(namespace), before.get(namespace), rewrite)
+            new_codes[id(code), namespace] = new
         if new is not code:
             replaced[id(code)] = code  # keep a reference so that its id is not reused
             if (site := site_of(code)) and not site_of(new):
@@ -81,18 +81,20 @@ def _choosers(chooser: PlanChooser) -> dict[int, ModuleChooser]:
     return found
 
 
-def _wanted(code: CodeType, choose: ModuleChooser | None, previous: ModuleChooser | None, rewrite: Rewrite) -> CodeType:
+def _new_code(
+    code: CodeType, choose: ModuleChooser | None, previous: ModuleChooser | None, rewrite: Rewrite
+) -> CodeType:
     original = original_code.original_of(code)
-    wish = choose.wish(original) if choose is not None else None
-    if choose is None or wish is None:
+    request = choose.request(original) if choose is not None else None
+    if choose is None or request is None:
         return original
-    if code is not original and previous is not None and previous.wish(original) == wish:
+    if code is not original and previous is not None and previous.request(original) == request:
         return code
     last = _last.get(id(original))
-    if last is not None and last[1] == wish:
+    if last is not None and last[1] == request:
         return last[2]
     rewritten = rewrite(original, choose)
-    _last[id(original)] = original, wish, rewritten
+    _last[id(original)] = original, request, rewritten
     return rewritten
 
 

@@ -46,7 +46,7 @@ _METHODS = (MethodDescriptorType, ClassMethodDescriptorType)
 Numbered = tuple[int, Rule]
 Found = tuple[str, Any, list[Numbered]]
 """Name, function, and the rules that match it."""
-_told: set[tuple[str, str]] = set()
+_noted: set[tuple[str, str]] = set()
 """Classes with a note in the trace that they cannot be changed."""
 
 
@@ -100,7 +100,7 @@ def _functions(rules: Sequence[Numbered], module: ModuleType) -> list[Found]:
 
 
 def _means(rule: Rule, module: ModuleType, name: str, value: Any) -> bool:
-    """Tell whether a rule matches a function.
+    """Return whether a rule matches a function.
 
     The rule must name a function in full if the module imported it from another module.
     """
@@ -129,8 +129,8 @@ def _methods(rules: Sequence[Numbered], module: ModuleType, name: str, owner: ty
             continue
         if owner.__flags__ & _HEAP and (put_method is not setattr or not owner.__flags__ & _IMMUTABLE):
             found.append((method, value, chosen))
-        elif (module.__name__, name) not in _told:
-            _told.add((module.__name__, name))
+        elif (module.__name__, name) not in _noted:
+            _noted.add((module.__name__, name))
             sites.note(
                 f"{chosen[0][1].origin or 'the plan'}: methods of {module.__name__}:{name} cannot be recorded because "
                 "the class is implemented in C; record their callers instead"
@@ -162,10 +162,10 @@ def _signature(function: Any) -> inspect.Signature | None:
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
-        return _told_in_text(function)
+        return _text_signature(function)
 
 
-def _told_in_text(function: Any) -> inspect.Signature | None:
+def _text_signature(function: Any) -> inspect.Signature | None:
     """Parse a text signature that `inspect` rejects because a default has no Python notation.
 
     Return None if the signature is missing or has other kinds of parameters.
@@ -175,19 +175,19 @@ def _told_in_text(function: Any) -> inspect.Signature | None:
 
     text = getattr(function, "__text_signature__", None) or ""
     try:
-        told = ast.parse(f"def f{text.replace('$', '').replace('<unrepresentable>', 'None')}: pass").body[0]
+        parsed = ast.parse(f"def f{text.replace('$', '').replace('<unrepresentable>', 'None')}: pass").body[0]
     except SyntaxError:
         return None
-    if not isinstance(told, ast.FunctionDef) or told.args.kwonlyargs or told.args.vararg or told.args.kwarg:
+    if not isinstance(parsed, ast.FunctionDef) or parsed.args.kwonlyargs or parsed.args.vararg or parsed.args.kwarg:
         return None
-    names = [*told.args.posonlyargs, *told.args.args]
-    needed = len(names) - len(told.args.defaults)
+    names = [*parsed.args.posonlyargs, *parsed.args.args]
+    needed = len(names) - len(parsed.args.defaults)
     return inspect.Signature(
         [
             inspect.Parameter(
                 name.arg,
                 inspect.Parameter.POSITIONAL_ONLY
-                if name in told.args.posonlyargs
+                if name in parsed.args.posonlyargs
                 else inspect.Parameter.POSITIONAL_OR_KEYWORD,
                 default=inspect.Parameter.empty if place < needed else None,
             )

@@ -14,7 +14,7 @@ from clew.records.plan.plan import Rule
 
 
 def fits(rule: Rule, code: CodeType, file: str) -> bool:
-    """Tell whether all parameters that `code` of `file` annotates have the annotations of the rule."""
+    """Return whether all parameters that `code` of `file` annotates have the annotations of the rule."""
     written = _annotations(file).get((code.co_firstlineno, code.co_name), ())
     known = dict(zip(code.co_varnames, written, strict=False))
     return all(known.get(name) in (None, "", annotation) for name, annotation in rule.types)

@@ -20,7 +20,7 @@ from clew.source.rule_filters import Candidate, asks_source, meant
 
 undecided: set[str] = set()
 """Modules with functions that a rule can only match or exclude after their classes exist."""
-_told: set[str] = set()
+_noted: set[str] = set()
 
 
 class FilteredModule:
@@ -61,8 +61,8 @@ class FilteredModule:
                 is_package = self._file.endswith("__init__.py")
                 self._found = declared(source, parse(source, self._file), self._module, is_package)
             except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
-                if self._module not in _told:
-                    _told.add(self._module)
+                if self._module not in _noted:
+                    _noted.add(self._module)
                     sites.note(f"{self._module}: spec filters were not applied: source not found ({error})")
             else:
                 self._by_place = {(each.first_line, each.qualname): each for each in self._found.functions}

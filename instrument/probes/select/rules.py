@@ -45,11 +45,11 @@ class PlanChooser:
 
     @property
     def asks_classes(self) -> bool:
-        """Tell whether rules depend on the base classes of a function's class."""
+        """Return whether rules depend on the base classes of a function's class."""
         return any(target.classes for _, rule in self._rules for target in (rule.target, *rule.excepts))
 
     def names(self, module: str) -> bool:
-        """Tell whether a rule could match functions of this module, based only on its name."""
+        """Return whether a rule could match functions of this module, based only on its name."""
         return not _is_ours(module) and any(module_pattern(rule.target.module).match(module) for _, rule in self._rules)
 
     def of_module(self, module: str, file: str, *, just_loaded: bool = False) -> ModuleChooser | None:
@@ -96,14 +96,14 @@ class ModuleChooser:
 
         return compile_actions(site, parameters(code), f"{self._module}:{code.co_qualname}", actions)
 
-    def wish(self, code: CodeType) -> object | None:
+    def request(self, code: CodeType) -> object | None:
         """Return the requested recording of `code` and its nested code, or None if nothing is requested.
 
         Equal requests compare equal.
         """
         chosen = self._chosen(code) if is_function(code) else []
         own = [(rule.origin, rule.actions, rule.actions and self._redact) for _, rule in chosen]
-        nested = tuple(self.wish(constant) for constant in code.co_consts if type(constant) is CodeType)
+        nested = tuple(self.request(constant) for constant in code.co_consts if type(constant) is CodeType)
         return (tuple(own), nested) if own or any(nested) else None
 
     def _chosen(self, code: CodeType) -> list[tuple[int, Rule]]:

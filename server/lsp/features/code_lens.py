@@ -2,7 +2,7 @@
 spec's rules.
 
 There are two stages: the first only places lenses, the second computes the text of the visible ones. Invariant: a lens
-is at the present location of its function, or says that it is stale.
+is at the present location of its function, or is marked as stale.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _function_command(server: ClewServer, data: dict[str, Any], task: Task) -> t
 def title(function: Function, parts: Iterable[str], savings: Savings | None = None) -> str:
     """Return the title: `812 calls · p50 1.2 ms · p95 4 ms · self 12 % · 31 % of the critical path · 10 % faster: p95
     -4 %`."""
-    said = {
+    texts = {
         "calls": _calls(function),
         "p50": f"p50 {units.duration(function.p50_ns)}" if function.calls else "",
         # For a single call the values are equal.
@@ -143,7 +143,7 @@ def title(function: Function, parts: Iterable[str], savings: Savings | None = No
         "whatIf": what_if(function, savings),
         "errors": units.count(function.errors, "error") if function.errors else "",
     }
-    return " · ".join(said[part] for part in parts if said.get(part)) or units.short_label(function.label)
+    return " · ".join(texts[part] for part in parts if texts.get(part)) or units.short_label(function.label)
 
 
 def _calls(function: Function) -> str:

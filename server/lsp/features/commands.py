@@ -93,8 +93,8 @@ async def _compare(server: ClewServer, arguments: tuple[Any, ...]) -> None:
     assert isinstance(result, CompareResult)
     category = decode(CompareParams, params).category
     rows = [row for row in result.rows if row.category == category] or result.rows[:1]
-    said = [row.sentence for row in rows] or [result.message or result.sentence]
-    server.tell("\n".join([*said, result.explanation]))
+    lines = [row.sentence for row in rows] or [result.message or result.sentence]
+    server.tell("\n".join([*lines, result.explanation]))
 
 
 async def _localize(server: ClewServer, arguments: tuple[Any, ...]) -> None:
@@ -104,8 +104,8 @@ async def _localize(server: ClewServer, arguments: tuple[Any, ...]) -> None:
     if result is None:
         return
     assert isinstance(result, LocalizeResult)
-    said = [f"{suspect.rank}. {suspect.sentence}" for suspect in result.suspects[:MAX_CHOICES]]
-    server.tell("\n".join([*(said or [result.message or result.sentence]), result.explanation]))
+    lines = [f"{suspect.rank}. {suspect.sentence}" for suspect in result.suspects[:MAX_CHOICES]]
+    server.tell("\n".join([*(lines or [result.message or result.sentence]), result.explanation]))
 
 
 async def _select(server: ClewServer, arguments: tuple[Any, ...]) -> None:

@@ -54,7 +54,7 @@ class _Pair:
 
 
 class Comparison:
-    """Holds the findings that are shown, and the comparison in progress."""
+    """The findings that are shown, and the comparison in progress."""
 
     def __init__(self, server: ClewServer) -> None:
         self._server = server
@@ -76,25 +76,25 @@ class Comparison:
 
     async def _refresh(self) -> None:
         settings = self._server.settings
-        wanted = None
+        target = None
         if settings.compare_code_lens or settings.compare_diagnostics:
             try:
                 # This reads files and calls git.
-                wanted = await asyncio.to_thread(wanted_pair, self._server.session)
+                target = await asyncio.to_thread(wanted_pair, self._server.session)
             except ClewError as error:
                 self._server.show_once(f"cannot compare with the baseline: {error}")
-        if wanted == self._pair:
+        if target == self._pair:
             self._show()
             return
-        self._pair = wanted
+        self._pair = target
         if self._work is not None:
             self._work.cancel()
             self._work = None
-        if wanted is None:
+        if target is None:
             self.findings = None
             self._show()
         else:
-            self._work = asyncio.get_running_loop().create_task(self._compare(wanted))
+            self._work = asyncio.get_running_loop().create_task(self._compare(target))
 
     async def _compare(self, pair: _Pair) -> None:
         from clew.server.functions.regressions import find
@@ -126,11 +126,11 @@ class Comparison:
 
     def _show(self) -> None:
         settings = self._server.settings
-        wanted = self.findings, settings.compare_code_lens, settings.compare_diagnostics
-        before, self._shown = self._shown, wanted
-        if self._shown == before or (wanted[0] is None and before[0] is None):
+        displayed = self.findings, settings.compare_code_lens, settings.compare_diagnostics
+        before, self._shown = self._shown, displayed
+        if self._shown == before or (displayed[0] is None and before[0] is None):
             return
-        if (wanted[0], wanted[1]) != (before[0], before[1]):
+        if (displayed[0], displayed[1]) != (before[0], before[1]):
             self._server.refresh_lenses()
         self.publish()
 
@@ -162,19 +162,19 @@ class Comparison:
         self._publishing = asyncio.get_running_loop().create_task(self._publish())
 
     async def _publish(self) -> None:
-        wanted: dict[str, str] = {}
+        uris: dict[str, str] = {}
         if self.findings is not None and self._server.settings.compare_diagnostics:
             inside = Path(same_file_key(str(self._server.session.workspace)))
             for finding in self.findings.rows:
                 key = same_file_key(finding.place.path)
                 if Path(key).is_relative_to(inside):
-                    wanted[key] = self._published.get(key) or self._uri(key, finding.place.path)
+                    uris[key] = self._published.get(key) or self._uri(key, finding.place.path)
         before = self._published
         # If this is cancelled, the next call clears what was sent.
-        self._published = before | wanted
-        for key in [*wanted, *(gone for gone in before if gone not in wanted)]:
-            await self._send(wanted.get(key) or before[key], key if key in wanted else "")
-        self._published = wanted
+        self._published = before | uris
+        for key in [*uris, *(gone for gone in before if gone not in uris)]:
+            await self._send(uris.get(key) or before[key], key if key in uris else "")
+        self._published = uris
 
     def _uri(self, key: str, path: str) -> str:
         """Return the editor's URI of the file if it is open there."""

@@ -123,8 +123,8 @@ def _of_function(
 def _spent(table: FunctionTable, links: list[Link]) -> _Hint:
     calls, total = sum(link.calls for link in links), sum(link.total_ns for link in links)
     parallel = "in parallel: " if any(link.how for link in links) else ""
-    said = "\n".join(_about(table, link) for link in links)
-    return _Hint(f"{parallel}{units.duration(total)} in {units.count(calls, 'call')}", said)
+    explanation = "\n".join(_about(table, link) for link in links)
+    return _Hint(f"{parallel}{units.duration(total)} in {units.count(calls, 'call')}", explanation)
 
 
 def _about(table: FunctionTable, link: Link) -> str:
@@ -137,12 +137,12 @@ def _about(table: FunctionTable, link: Link) -> str:
 
 def _waited(table: FunctionTable, waits: list[Wait]) -> _Hint:
     total = sum(wait.total_ns for wait in waits)
-    said = [
+    explanation = [
         f"waited {units.count(wait.count, 'time')} for {wait.channel}, {units.duration(wait.total_ns)} in all"
         + (f", until {units.short_label(table.label(wait.source))}" if wait.source else "")
         for wait in waits
     ]
-    return _Hint(f"waited {units.duration(total)}", "\n".join(said))
+    return _Hint(f"waited {units.duration(total)}", "\n".join(explanation))
 
 
 def _inlay(line: int, text: str, hints: list[_Hint]) -> types.InlayHint:

@@ -110,11 +110,11 @@ def lenses(session: Session, counted: Counted, path: str, text: str) -> list[typ
     made = []
     for function in sorted(found, key=lambda function: function.line):
         place = there.function(function.qualname, function.line)
-        said = title(function)
+        caption = title(function)
         if place.state == "stale":
-            said = f"stale: {units.short_label(function.label)} · {said}"
+            caption = f"stale: {units.short_label(function.label)} · {caption}"
         params = SliceParams(Target(function=function.label), run=counted.folder.name)
-        command = types.Command(title=said, command="clew.openSlice", arguments=[encode(params)])
+        command = types.Command(title=caption, command="clew.openSlice", arguments=[encode(params)])
         made.append(types.CodeLens(range=line_range(place.line), command=command))
     return made
 

@@ -56,16 +56,16 @@ async def _make(server: ClewServer, step: Any) -> None:
 
 
 def step_text(result: WalkResult) -> str:
-    """Describe the step, the event with its values, and the possible next steps."""
+    """Return the step, the event with its values, and the possible next steps as text."""
     if result.card is None:
         return result.message
-    said = [f"{result.step}: {result.sentence}"] if result.sentence else []
-    said += [f"here {gap.text}" for gap in result.gaps]
+    lines = [f"{result.step}: {result.sentence}"] if result.sentence else []
+    lines += [f"here {gap.text}" for gap in result.gaps]
     if not result.moved:
-        return "\n".join(said)
+        return "\n".join(lines)
     card = result.card
-    said.append(f"{units.offset(card.timeNs)} {card.title}")
-    said += [f"{fact.name} = {fact.value}" for fact in card.facts]
-    said += [result.message] if result.message else []
+    lines.append(f"{units.offset(card.timeNs)} {card.title}")
+    lines += [f"{fact.name} = {fact.value}" for fact in card.facts]
+    lines += [result.message] if result.message else []
     ways = [f"{way.step} ({way.count:,})" if way.count > 1 else way.step for way in result.ways if way.ends]
-    return "\n".join([*said, f"next steps: {', '.join(ways)}" if ways else "no next step"])
+    return "\n".join([*lines, f"next steps: {', '.join(ways)}" if ways else "no next step"])

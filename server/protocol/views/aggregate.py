@@ -13,7 +13,7 @@ from clew.server.protocol.shared import Location, RunRef, Target
 class AggregateParams:
     run: str = ""
     target: Target = field(default_factory=Target)
-    """With a target, only its causes; else the whole run."""
+    """The event whose causes are aggregated; by default the whole run is."""
     level: str = ""
     """The level of the nodes before any is expanded, one of the answer's `nesting`; "": processes, or machines if there
     are several."""
@@ -42,9 +42,9 @@ class AggregateBox:
     errors: int
     """Calls that ended by an exception."""
     heat: float
-    """Its measure relative to the heaviest node that is not expanded, 0 to 1."""
+    """The measure relative to that of the heaviest node that is not expanded, 0 to 1."""
     inside: int
-    """Number of its children; 0 for a function, which cannot be expanded."""
+    """The number of its children; 0 for a function, which cannot be expanded."""
     firstEvent: int
     location: Location | None = None
     """The location of a function."""
@@ -62,7 +62,7 @@ class AggregateContainer:
 @dataclass(frozen=True)
 class AggregateEdge:
     source: int
-    """Index into `boxes`, like `target`."""
+    """The index into `boxes`, like `target`."""
     target: int
     kind: Literal["call", "use", "sync", "state"]
     channel: str
@@ -76,12 +76,12 @@ class AggregateResult:
     run: RunRef
     title: str
     nesting: list[str]
-    """From the outermost to the innermost."""
+    """The levels of nodes, from the outermost to the innermost."""
     level: str
     boxes: list[AggregateBox]
-    """In the order of their first events."""
+    """The visible nodes in the order of their first events."""
     containers: list[AggregateContainer]
-    """Outer ones first."""
+    """The expanded nodes, outer ones first."""
     edges: list[AggregateEdge]
     hiddenBoxes: int
     """Total number of omitted nodes."""

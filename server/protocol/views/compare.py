@@ -16,13 +16,13 @@ class CompareThresholds:
     alpha: float = 0.05
     """The share of reported differences that may be due to chance."""
     slower: float = 0.02
-    """Slower by at least this share of the earlier time."""
+    """The minimum increase of the time, as a share of the earlier time."""
     samples: float = 4.0
     """Times are compared if n·m / (n + m) of the samples on both sides is at least this."""
     more: int = 5
-    """New or more frequent by at least this many requests,"""
+    """The minimum number of requests by which a category must be new or more frequent."""
     share: float = 0.02
-    """and by this share of the requests of its name."""
+    """The minimum of the same increase as a share of the requests with its name."""
     precursor: float = 0.5
     """A precursor must have lost at least this share of the increase."""
 
@@ -54,14 +54,14 @@ class CompareCall:
 
     label: str
     caller: str
-    """"" at the root."""
+    """The caller; "" at the root."""
     channel: str
     """The cause of the call: queue, http, task, …; "" for a plain call."""
     ownBeforeNs: float
-    """Work, delay before the call, and waiting for events outside the flow."""
+    """The call's own time: work, the delay before it, and waiting for events outside the flow."""
     ownAfterNs: float
     edgeBeforeNs: float
-    """The caller's view: the delay and the whole call."""
+    """The time from the caller's view: the delay and the whole call."""
     edgeAfterNs: float
     p: float
     """p of the own times, corrected for the calls of the flow."""
@@ -76,7 +76,7 @@ class ComparePrecursor:
     category: str
     flow: str
     likeness: float
-    """1 for equal flows, 0 for flows without common parts."""
+    """The likeness, from 0 for flows without common parts to 1 for equal flows."""
     countBefore: int
     countAfter: int
     meanBeforeNs: float
@@ -91,11 +91,11 @@ class CompareDifference:
     subject: str
     """The call or the message."""
     share: float
-    """The share of the changed requests that it holds for,"""
+    """The share of the changed requests that have the difference."""
     otherShare: float
-    """and of the others."""
+    """The share of the other requests that have it."""
     p: float
-    """Corrected for all examined differences."""
+    """p, corrected for all examined differences."""
     sentence: str
 
 
@@ -104,13 +104,13 @@ class CompareRow:
     """A category that changed in one way, or did not. One that changed in both ways has two rows."""
 
     category: str
-    """Stable from run to run."""
+    """The id of the category, which is the same in every run."""
     name: str
     """The name of its requests."""
     kind: Literal["response-time", "structural", ""]
     """"" for a category without changes."""
     flow: str
-    """Its calls as CALLER>CALLED, depth-first; long ones are cut."""
+    """The calls as CALLER>CALLED, depth-first; long flows are truncated."""
     countBefore: int
     countAfter: int
     expected: float
@@ -120,14 +120,14 @@ class CompareRow:
     meanBeforeNs: float | None
     meanAfterNs: float | None
     shiftNs: float | None
-    """Median of all differences between a request after and one before,"""
+    """The median of all differences between a request after and one before."""
     lowNs: float | None
-    """and the bounds of its 95 % confidence interval."""
+    """The lower bound of its 95 % confidence interval; `highNs` is the upper bound."""
     highNs: float | None
     effect: float | None
-    """Cliff's delta, -1 to 1."""
+    """Cliff's delta, from -1 to 1."""
     p: float | None
-    """Corrected for the tested categories; null if it was not tested."""
+    """p, corrected for the tested categories; null if the category was not tested."""
     costNs: float
     """The total cost of the change over all requests after; rows are in this order, unchanged ones last."""
     sentence: str
@@ -135,7 +135,7 @@ class CompareRow:
     """The slower calls, the most expensive first."""
     hiddenCalls: int = 0
     precursors: list[ComparePrecursor] = field(default_factory=list)
-    """The likeliest first."""
+    """The precursors, the likeliest first."""
     hiddenPrecursors: int = 0
     differences: list[CompareDifference] = field(default_factory=list)
     hiddenDifferences: int = 0
@@ -147,9 +147,9 @@ class CompareNode:
 
     id: str
     label: str
-    """The abbreviated name, which fits a line;"""
+    """The abbreviated name, which fits a line."""
     name: str
-    """the complete name."""
+    """The complete name."""
     status: Literal["both", "before", "after"]
     channel: str
     """The cause of the call, "" for a plain call."""
@@ -157,7 +157,7 @@ class CompareNode:
     """The node above it, of the flow after if it has the call; "" at a root."""
     depth: int
     beginBeforeNs: float | None
-    """Since the request's begin."""
+    """The time since the start of the request."""
     beginAfterNs: float | None
     totalBeforeNs: float | None
     totalAfterNs: float | None
@@ -195,7 +195,7 @@ class CompareGraph:
     countBefore: int
     countAfter: int
     responseBeforeNs: float
-    """The mean."""
+    """The mean response time."""
     responseAfterNs: float
     nodes: list[CompareNode]
     edges: list[CompareEdge]
@@ -223,7 +223,7 @@ class CompareResult:
     rows: list[CompareRow]
     hiddenRows: int
     graph: CompareGraph | None
-    """Null if there is no graph."""
+    """The graph; null if there is none."""
     message: str = ""
     """A sentence if there is nothing to compare, with a remedy."""
     hiddenNames: int = 0

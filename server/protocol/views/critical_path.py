@@ -13,7 +13,7 @@ class CriticalPathParams:
     target: Target
     run: str = ""
     level: str = "function"
-    """As in a slice, without "event"."""
+    """The level of the segments, as in a slice, without "event"."""
     maxSegments: int = 400
 
 
@@ -30,9 +30,9 @@ class PathSegment:
     nodeId: str
     location: Location | None = None
     savingNs: float = 0.0
-    """How much sooner the path would end if the segment's own work took 10 % less."""
+    """The time by which the path would end sooner if the segment's own work took 10 % less."""
     machine: str = ""
-    """"" if the run has only one, or for a joint segment of several."""
+    """The machine; "" if the run has only one, or for a joint segment of several machines."""
     clock: str = ""
     """The clock correction between its machine and that of the segment before, "" on one machine."""
     uncertain: bool = False
@@ -44,7 +44,7 @@ class PathSegment:
     waitWhy: str = ""
     """The end of the wait in words."""
     event: int | None = None
-    """Its first event; null for a joint segment."""
+    """The first event; null for a joint segment."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class PathSlack:
 
     label: str
     workNs: float
-    """All its work until the end, on the path and in parallel."""
+    """All work of the label until the end, on the path and in parallel."""
     slackNs: float | None
     """How much longer any one segment of that could take: 0 on the path; null if no event waited for it."""
     location: Location | None = None
@@ -78,9 +78,9 @@ class CriticalPathResult:
     level: str
     levels: list[str]
     segments: list[PathSegment]
-    """In the order of time. If there are too many, short neighbours become one segment without a node."""
+    """The segments in time order. If there are too many, short neighbours become one segment without a node."""
     hiddenSegments: int
-    """Number of segments in joint ones."""
+    """The number of segments in joint ones."""
     totalNs: float
     message: str = ""
     gaps: list[MissingEvents] = field(default_factory=list)
@@ -89,9 +89,9 @@ class CriticalPathResult:
     """Number of omitted shorter gaps."""
     processes: list[ProcessRef] = field(default_factory=list)
     machines: list[MachineRef] = field(default_factory=list)
-    """Empty if there is only one."""
+    """The machines; empty if there is only one."""
     beside: list[PathSlack] = field(default_factory=list)
-    """Labels that worked meanwhile, those of the path included; the least slack first."""
+    """The labels that worked during the path, including those of the path; the least slack first."""
     hiddenBeside: int = 0
     branches: list[PathBranch] = field(default_factory=list)
     """The branches nearest to the path first."""

@@ -33,7 +33,7 @@ class DiffRow:
     deltaNs: float
     """Change of the total self time; the rows are ranked by the part of it that is beyond the scatter of the calls."""
     perCallBeforeNs: float
-    """Of the timed calls, like `perCallAfterNs`."""
+    """The mean time of the timed calls, like `perCallAfterNs`."""
     perCallAfterNs: float
     location: Location | None = None
     countedBefore: float = 0

@@ -19,13 +19,13 @@ class EntitiesParams:
     """"spec": entities of a spec's `entity` rules; "strands": machines, processes, threads and tasks; "": those of the
     spec, if there are any."""
     moment: int = -1
-    """-1: use `ns`."""
+    """The moment; -1 to use `ns`."""
     ns: float = -1.0
-    """Since the run's start; -1 for the end."""
+    """The time since the run's start; -1 for the end."""
     fullest: bool = False
-    """Instead, the moment with the most entities: at the end all may be gone."""
+    """Return the moment with the most entities instead, because none may exist at the end."""
     beforeEnd: bool = False
-    """Instead, the moment before the entities that ended with the run were gone; `message` states its time."""
+    """Return the moment before the final deletions instead; `message` states its time."""
     inside: int = -1
     """Only entities within this one; -1 for all."""
     most: int = 300
@@ -41,12 +41,12 @@ class EntityName:
 @dataclass(frozen=True)
 class EntityBox:
     entity: int
-    """Its number: the same at all moments, and in all answers of a run and source."""
+    """The number of the entity, which is the same at all moments and in all answers of a run and source."""
     name: str
     kind: str
-    """Its class, or machine, process, thread or task; "" if unknown."""
+    """The class, or machine, process, thread or task; "" if unknown."""
     container: int
-    """-1 outside of any."""
+    """The container, or -1."""
     presence: Literal["there", "unplaced", "gone"]
     """unplaced: it communicates or holds an entity, but its own place was not recorded; gone: deleted, but it still
     holds an entity."""
@@ -57,7 +57,7 @@ class EntityBox:
     hidden: int
     """Number of its direct children without a node."""
     sent: int
-    """Communications so far."""
+    """The number of sent messages so far; `received` is that of received ones."""
     received: int
 
 
@@ -75,7 +75,7 @@ class EntitiesResult:
     entities: int
     """Number of entities at the moment, in `inside` or in total."""
     boxes: list[EntityBox]
-    """In the order of their first appearance; each with its containers, up to `inside`."""
+    """The nodes in the order of their first appearance, each with its containers up to `inside`."""
     hidden: int
     """Number of outermost entities without a node; those that hold least are omitted first."""
     around: list[EntityName]
@@ -94,7 +94,7 @@ class EntityEventsParams:
     toMoment: int = -1
     """The target moment; before `fromMoment` to go back. -1: use `toNs`."""
     toNs: float = -1.0
-    """Since the run's start; -1 for the end."""
+    """The time since the run's start; -1 for the end."""
     run: str = ""
     source: Literal["", "spec", "strands"] = ""
     inside: int = -1
@@ -143,14 +143,14 @@ class EntityParams:
     run: str = ""
     source: Literal["", "spec", "strands"] = ""
     moment: int = -1
-    """-1 for the end."""
+    """The moment; -1 for the end."""
     most: int = 20
 
 
 @dataclass(frozen=True)
 class EntityHappening:
     moment: int
-    """Right after the event."""
+    """The moment right after the event."""
     ns: float
     what: Literal["position", "deletion", "communication"]
     entity: int
@@ -168,7 +168,7 @@ class EntityHappening:
 class EntityResult:
     run: str
     box: EntityBox | None
-    """Null if it does not exist at the moment."""
+    """The node; null if the entity does not exist at the moment."""
     name: str
     kind: str
     path: list[str]
@@ -189,7 +189,7 @@ class EntityOrigin:
     run: str
     """The run to walk in; for a live run a snapshot, in which events keep their numbers."""
     event: int
-    """-1 for none; then `message` states the reason."""
+    """The event; -1 for none, then `message` states the reason."""
     message: str = ""
 
 

@@ -19,7 +19,7 @@ class WizardParams:
     answers: list[str] = field(default_factory=list)
     """Values of choices, in the order of the questions."""
     step: int = 0
-    """From 0; used once all questions are answered."""
+    """The step from 0; used once all questions are answered."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +76,16 @@ class WizardResult:
     title: str
     asked: list[WizardAnswer]
     question: WizardQuestion | None = None
-    """Null once all are answered; then there is a step."""
+    """The next question; null once all are answered, then `step` is set."""
     step: WizardStep | None = None
     steps: int = 0
     """Number of steps."""
     saved: str = ""
-    """With the last step: the file of the query."""
+    """The file of the saved query, with the last step."""
     unsaved: str = ""
-    """Or the reason why it was not saved."""
+    """The reason why the query was not saved."""
     message: str = ""
-    """The reason if there is neither, with a remedy."""
+    """The reason if there is neither a question nor a step, with a remedy."""
 
 
 METHODS = {

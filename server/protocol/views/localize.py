@@ -26,11 +26,11 @@ class LocalizeThresholds:
     least: float = 0.05
     """Bits below which a place is not a suspect."""
     alpha: float = 0.75
-    """Without a reference: the share of requests in major clusters,"""
+    """Without a reference: the share of requests in major clusters."""
     variance: float = 0.95
-    """the share of variance that is usual,"""
+    """Without a reference: the share of variance that is usual."""
     confidence: float = 0.999
-    """and the confidence of the threshold beyond which a request is anomalous."""
+    """Without a reference: the confidence of the threshold beyond which a request is anomalous."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class LocalizeEvidence:
     service: str
     method: str
     caller: str
-    """"" at a root."""
+    """The caller; "" at a root."""
     instance: str
     text: str
     """A log's message, or the call that is new or missing."""
@@ -67,13 +67,13 @@ class LocalizeEvidence:
     p: float | None
     """Corrected for the number of pieces."""
     run: str
-    """The example's run,"""
+    """The run of the example."""
     event: int | None
-    """and its first event, for a slice; null without an example."""
+    """The first event of the example, for a slice; null without an example."""
     fromNs: float | None
-    """The begin of the example in its run,"""
+    """The start of the example in its run."""
     toNs: float | None
-    """and its end, for the timeline; null without an example."""
+    """The end of the example, for the timeline; null without an example."""
     location: Location | None = None
 
 
@@ -83,7 +83,7 @@ class LocalizeSuspect:
     place: str
     """The suspect: a service, or a function if there is only one service."""
     score: float
-    """In bits."""
+    """The score in bits."""
     kind: Literal["method", "edge", "instance", "log"]
     """The subject of the strongest evidence."""
     sentence: str
@@ -125,7 +125,7 @@ class LocalizeResult:
     suspects: list[LocalizeSuspect]
     hiddenSuspects: int
     clusters: list[LocalizeCluster]
-    """The largest first."""
+    """The clusters, the largest first."""
     hiddenClusters: int
     message: str = ""
     """A sentence if there is nothing to compare, with a remedy."""

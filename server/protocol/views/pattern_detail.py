@@ -26,15 +26,15 @@ class PatternLane:
     """One thread or task in the window, part by part."""
 
     strand: int
-    """Its number in the run."""
+    """The number of the strand in the run."""
     process: str
     name: str
     count: int
     """Occurrences that are completely or partly in the window."""
     begun: list[int]
-    """Number of occurrences that begin in each part,"""
+    """The number of occurrences that begin in each part."""
     ns: list[float]
-    """and their total time in it."""
+    """The total time of the occurrences in each part."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class PatternInside:
 
     id: str
     count: int
-    """Occurrences that are completely or partly in it,"""
+    """The number of occurrences that are completely or partly in the window."""
     ns: float
-    """their time in it,"""
+    """The time of the occurrences in the window."""
     share: float
-    """and the share of that in the time of all threads and tasks."""
+    """The share of that time in the time of all threads and tasks."""
 
 
 @dataclass(frozen=True)
@@ -73,23 +73,23 @@ class PatternOccurrenceParams(PatternsParams):
     """Selects an occurrence by its number, or the one nearest to a time in one thread or task."""
 
     number: int = -1
-    """In the order of time, from 0;"""
+    """The number of the occurrence in time order, from 0."""
     strandNumber: int = -1
-    """or the number of the thread or task in the run,"""
+    """The number of the thread or task in the run, if the nearest occurrence is requested."""
     atNs: float = 0.0
 
 
 @dataclass(frozen=True)
 class PatternOccurrence:
     number: int
-    """In the order of time, from 0."""
+    """The number in time order, from 0."""
     strand: int
     process: str
     name: str
     fromNs: float
     toNs: float
     event: int
-    """Its first event."""
+    """The first event."""
     location: Location | None = None
 
 
@@ -99,7 +99,7 @@ class PatternOccurrenceResult:
     pattern: str
     count: int
     occurrence: PatternOccurrence | None = None
-    """None if the thread or task has none."""
+    """The occurrence; null if the thread or task has none."""
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,18 @@ class PatternsParams:
     level: str = "function"
     """function, class, module, component, or one of the spec's."""
     calls: int = 3
-    """Minimum calls of a pattern,"""
+    """The minimum number of calls of a pattern."""
     times: int = 2
-    """minimum occurrences,"""
+    """The minimum number of occurrences."""
     widest: int = 64
-    """and maximum calls side by side."""
+    """The maximum number of calls side by side."""
     maxPatterns: int = 50
     pattern: str = ""
     """The selected pattern, a `PatternRow.id`; "" for the first row's."""
     fromNs: float = 0.0
-    """Stretches from here on; since the run's start,"""
+    """The start of the time range of the segments, since the run's start."""
     toNs: float = 0.0
-    """up to here; 0 for the end."""
+    """The end of the time range; 0 for the end of the run."""
     maxStretches: int = 200
     """Maximum number per pattern; nearer stretches are merged."""
 
@@ -75,7 +75,7 @@ class PatternStretch:
 @dataclass(frozen=True)
 class PatternRow:
     id: str
-    """The same for the same pattern in every run."""
+    """The id of the pattern, which is the same in every run."""
     title: str
     calls: int
     """Calls in one occurrence, including callees."""
@@ -131,9 +131,9 @@ class PatternsResult:
     """The pattern with the most time first."""
     hiddenPatterns: int
     successions: list[PatternSuccession]
-    """The most frequent first."""
+    """The successions, the most frequent first."""
     pattern: str
-    """The requested one, or the first; "" for none."""
+    """The requested pattern, or the first; "" for none."""
     fromNs: float
     toNs: float
     message: str = ""

@@ -35,7 +35,7 @@ class GraphNode:
     selfNs: float
     totalNs: float
     firstNs: float
-    """Since the run's start."""
+    """The time since the run's start."""
     lastNs: float
     location: Location | None = None
     root: bool = False
@@ -43,7 +43,7 @@ class GraphNode:
     onChain: bool = False
     firstEvent: int = 0
     machine: str = ""
-    """"" if the run has only one."""
+    """The machine; "" if the run has only one."""
     gaps: list[int] = field(default_factory=list)
     """Indices into the answer's `gaps`, for the gaps next to its events."""
 
@@ -76,7 +76,7 @@ class ChainStep:
     process: str
     strand: str
     timeNs: float
-    """Since the run's start."""
+    """The time since the run's start."""
     edge: str
     """How the previous (later) step depends on this one: "", "use", "sync", "state", "scope"."""
     channel: str
@@ -85,7 +85,7 @@ class ChainStep:
     nodeId: str
     location: Location | None = None
     machine: str = ""
-    """"" if the run has only one."""
+    """The machine; "" if the run has only one."""
     clock: str = ""
     """The clock correction between its machine and that of the step before, "" on one machine."""
     uncertain: bool = False
@@ -128,7 +128,7 @@ class SliceResult:
     processes: list[ProcessRef] = field(default_factory=list)
     """The processes of the nodes and the chain."""
     machines: list[MachineRef] = field(default_factory=list)
-    """Empty if there is only one."""
+    """The machines; empty if there is only one."""
 
 
 METHODS = {

@@ -15,9 +15,9 @@ class TimelineParams:
     strand: str = ""
     """Only threads and tasks whose name, `process / strand`, contains this; "" for all."""
     fromNs: float = 0.0
-    """The first visible time, since the run's start,"""
+    """The first visible time, since the run's start."""
     toNs: float = 0.0
-    """up to here; 0 for the end. The panel uses both itself: an answer covers the whole run."""
+    """The last visible time; 0 for the end. The panel applies both: an answer covers the whole run."""
     maxStrands: int = 200
 
 
@@ -27,7 +27,7 @@ class TimelineProcess:
     """The number of the process in strands and lanes."""
     name: str
     machine: str
-    """"" if the run has only one."""
+    """The machine; "" if the run has only one."""
     strands: int
     """Number of its strands, omitted ones included."""
 
@@ -149,7 +149,7 @@ class TimelineArrow:
     """A cause in one strand, its effect in another."""
 
     source: int
-    """An event."""
+    """The event of the cause."""
     target: int
     sourceStrand: int
     targetStrand: int
@@ -163,7 +163,7 @@ class TimelineArrow:
 @dataclass(frozen=True)
 class TimelineArrowsResult:
     arrows: list[TimelineArrow]
-    """The longest first."""
+    """The arrows, the longest first."""
     hidden: int
     """The approximate number of omitted arrows."""
 
@@ -177,7 +177,7 @@ class TimelineCallParams:
     slackNs: float = 0.0
     """Among calls this near, the longest one; 0: the running one."""
     move: Literal["at", "next", "previous", "into", "out"] = "at"
-    """From the call there to another: next to it, the first call that it makes, its caller."""
+    """The move from this call to another: the next or previous one, the first callee, or the caller."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class TimelineCall:
     fromNs: float
     toNs: float
     selfNs: float
-    """Without the calls that it makes."""
+    """The time without the calls that it makes."""
     process: str
     strandName: str
     location: Location | None = None
@@ -200,7 +200,7 @@ class TimelineCall:
 @dataclass(frozen=True)
 class TimelineCallResult:
     call: TimelineCall | None = None
-    """Null if there is no call."""
+    """The call; null if there is none."""
 
 
 @dataclass(frozen=True)
@@ -211,15 +211,15 @@ class TimelineSearchParams:
     by: Literal[0, 1, -1] = 0
     """1: the next one, -1: the previous one, 0: only the number of matches."""
     ns: float = -1.0
-    """The current position: a time,"""
+    """The time of the current position."""
     event: int = -1
-    """and the event then; the next match is after both."""
+    """The event at the current position; the next match is after both."""
 
 
 @dataclass(frozen=True)
 class TimelineMatch:
     place: int
-    """From 1, among all matching calls and log lines, by time."""
+    """The rank among all matching calls and log lines by time, from 1."""
     ns: float
     event: int
     strand: int
@@ -236,7 +236,7 @@ class TimelineSearchResult:
     calls: int
     logs: int
     match: TimelineMatch | None = None
-    """After the last match the first one follows."""
+    """The match; after the last match, the first one."""
     message: str = ""
     """The parts that were not searched, as in a report."""
 

@@ -35,11 +35,11 @@ class WalkEnd:
     sentence: str
     """The meaning of the step to it."""
     kind: str
-    """As in `GraphNode`."""
+    """The kind, as in `GraphNode`."""
     process: str
     strand: str
     timeNs: float
-    """Since the run's start."""
+    """The time since the run's start."""
     onChain: bool = False
     """Whether it is on the chain of why."""
     location: Location | None = None
@@ -55,7 +55,7 @@ class WalkWay:
     ends: list[WalkEnd]
     """The default end of a step first."""
     stop: str
-    """Why the direction is empty, "" if it is not."""
+    """The reason why the direction is empty, "" if it is not."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class WalkCard:
     event: int
     title: str
     kind: str
-    """As in `GraphNode`."""
+    """The kind, as in `GraphNode`."""
     timeNs: float
-    """Since the run's start."""
+    """The time since the run's start."""
     durationNs: float | None
     """Duration of the call that it begins or ends; null for other events and a call without an end."""
     process: str
@@ -86,14 +86,14 @@ class WalkCard:
     """Values and payloads that were recorded with it, and further facts, for a table."""
     location: Location | None = None
     machine: str = ""
-    """"" if the run has only one."""
+    """The machine; "" if the run has only one."""
 
 
 @dataclass(frozen=True)
 class WalkResult:
     run: RunRef
     card: WalkCard | None
-    """Null without a start; then `message` states the reason."""
+    """The current event; null without a start, then `message` states the reason."""
     ways: list[WalkWay]
     """All six directions."""
     step: str

@@ -23,7 +23,7 @@ def union_graph(
     other, category = pair
     pairing = mutations.pairing
     union = mutations.union(category, other)
-    kept = _kept(union, max(1, min(params.maxNodes, MAX_NODES)))
+    visible = _visible(union, max(1, min(params.maxNodes, MAX_NODES)))
     name = pairing.name_of(category)
     title = f"{name} before and after"
     if mutations.is_pair:
@@ -39,27 +39,27 @@ def union_graph(
         countAfter=union.counts[1],
         responseBeforeNs=union.response_before_ns,
         responseAfterNs=union.response_after_ns,
-        nodes=[_node(union, call, depth, params.level) for call, depth in _deep(union) if call.number in kept],
-        edges=_edges(union, kept),
-        hiddenNodes=len(union.calls) - len(kept),
+        nodes=[_node(union, call, depth, params.level) for call, depth in _deep(union) if call.number in visible],
+        edges=_edges(union, visible),
+        hiddenNodes=len(union.calls) - len(visible),
     )
 
 
-def _kept(union: Union, limit: int) -> set[int]:
+def _visible(union: Union, limit: int) -> set[int]:
     """Return the calls with the largest changes, with all their callers."""
     parent = union.correspondence.parent
-    kept: set[int] = set()
+    visible: set[int] = set()
     for call in sorted(
         union.calls,
         key=lambda call: (not union.significant(call), call.status == "both", -abs(call.growth_ns), call.number),
     ):
         above = [call.number]
-        while parent[above[-1]] >= 0 and parent[above[-1]] not in kept:
+        while parent[above[-1]] >= 0 and parent[above[-1]] not in visible:
             above.append(parent[above[-1]])
-        if call.number in kept or len(kept) + len(above) > limit:
+        if call.number in visible or len(visible) + len(above) > limit:
             continue
-        kept.update(above)
-    return kept
+        visible.update(above)
+    return visible
 
 
 def _deep(union: Union) -> list[tuple[UnionCall, int]]:
@@ -90,10 +90,10 @@ def _node(union: Union, call: UnionCall, depth: int, level: str) -> CompareNode:
     )
 
 
-def _edges(union: Union, kept: set[int]) -> list[CompareEdge]:
+def _edges(union: Union, visible: set[int]) -> list[CompareEdge]:
     made = []
     for edge in union.correspondence.edges:
-        if edge.source not in kept or edge.target not in kept:
+        if edge.source not in visible or edge.target not in visible:
             continue
         call = union.calls[edge.target]
         before = call.before.edge_ns if call.before and edge.status != "after" else None

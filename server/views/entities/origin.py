@@ -33,7 +33,7 @@ def entity_origin(session: Session, params: EntityParams, task: Task) -> EntityO
     if own is None:
         return EntityOrigin(found.run, -1, f"{found.name} has not done anything by then")
     which = str(live.folder)
-    grown = live.entities.look()
+    grown = live.entities.poll()
     number = int(np.searchsorted(_alike(grown.events, own), own.moment - 1))
     for refresh in (False, True):
         run = session.snapshot(which, task, refresh=refresh)

@@ -239,7 +239,7 @@ def _of_recorded(session: Session, which: str, source: str, task: Task) -> _Foun
 
 def _of_live(live: LiveEntities, task: Task) -> _Found:
     task.phase("reading the live run")
-    grown = live.entities.look()
+    grown = live.entities.poll()
 
     def place(event: int) -> Location | None:
         found = grown.places.get(int(grown.site[event]))

@@ -124,11 +124,11 @@ def pattern_diagram(session: Session, params: PatternsParams, task: Task) -> Pat
         states, moves = drawn.inside(*(found.occurrences(chosen.number) if chosen else (nothing, nothing)))
     places = places_of(run.graph) if params.level == "function" else {}
     took = np.array([state.ns for state in drawn.states], np.int64)
-    kept = np.lexsort((np.arange(len(took)), -took, states == 0))[:MAX_STATES]
+    longest = np.lexsort((np.arange(len(took)), -took, states == 0))[:MAX_STATES]
     # In the order of the first occurrences, so that most edges of the diagram point the same way.
-    kept = kept[np.argsort(drawn.first[kept])]
+    longest = longest[np.argsort(drawn.first[longest])]
     place = np.full(len(took), -1, np.int64)
-    place[kept] = np.arange(len(kept))
+    place[longest] = np.arange(len(longest))
     shown = np.flatnonzero((place[drawn.source] >= 0) & (place[drawn.target] >= 0))
     ranked = shown[np.lexsort((shown, -drawn.times[shown], moves[shown] == 0))[:MAX_MOVES]]
     span = found.span_ns
@@ -145,9 +145,9 @@ def pattern_diagram(session: Session, params: PatternsParams, task: Task) -> Pat
                 share=state.ns / span if span else 0.0,
                 location=places.get(state.label),
             )
-            for number, state in ((number, drawn.states[number]) for number in kept.tolist())
+            for number, state in ((number, drawn.states[number]) for number in longest.tolist())
         ],
-        hiddenStates=len(took) - len(kept),
+        hiddenStates=len(took) - len(longest),
         # In the order of their ends, whichever pattern is selected, so that they are drawn alike.
         moves=[
             PatternMove(

@@ -12,7 +12,7 @@ from clew.compare.patterns.worker_process import patterns_in_worker
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.model.levels import RUNTIME, level_names
 from clew.query.api import Run
-from clew.query.operators.strands import strands_named
+from clew.query.operators.answers.strands import strands_named
 from clew.records.errors import ClewError
 from clew.server.protocol.shared import Location
 from clew.server.protocol.views.patterns import (
@@ -105,7 +105,7 @@ def chosen_of(found: Patterns, which: str) -> Pattern | None:
     for row in found.rows:
         if row.id == which:
             return row
-    raise ClewError(f"there is no pattern {which!r} among the first {len(found.rows)}; ask for more of them")
+    raise ClewError(f"there is no pattern {which!r} among the first {len(found.rows)}; request more patterns")
 
 
 class _Where:

@@ -50,9 +50,11 @@ class _Events:
         self.on_path[focus.path.pieces.rows] = True
 
     def drawing(self, limit: int) -> Drawing:
-        candidates, kept = self._choose(limit)
-        nodes = [self._node(event) for event in kept.tolist()]
-        return Drawing(nodes, [*self._edges(kept), *self._neighbours(kept)], len(candidates) - len(kept), event_id)
+        candidates, chosen = self._choose(limit)
+        nodes = [self._node(event) for event in chosen.tolist()]
+        return Drawing(
+            nodes, [*self._edges(chosen), *self._neighbours(chosen)], len(candidates) - len(chosen), event_id
+        )
 
     def _choose(self, limit: int) -> tuple[I64, I64]:
         """Return the events that could be nodes, and those that are, both ascending."""
@@ -63,7 +65,7 @@ class _Events:
         order[np.isin(events, list(self.on_chain))] = -1
         order[np.isin(events, list(self.roots))] = -2
         candidates, order = events[order < len(INTERESTING)], order[order < len(INTERESTING)]
-        # Of one kind the events nearest in time to the view's start.
+        # Among events of one kind, those nearest in time to the start of the view come first.
         away = np.abs(graph.ts[candidates] - graph.ts[self.start])
         return candidates, np.sort(candidates[np.lexsort((away, order))][:limit])
 
@@ -91,10 +93,10 @@ class _Events:
             gaps=self.gone.places(self.gaps_of.get(event, ())),
         )
 
-    def _edges(self, kept: I64) -> list[GraphEdge]:
+    def _edges(self, chosen: I64) -> list[GraphEdge]:
         """Return the slice's edges between events that are nodes."""
         graph, edges = self.graph, self.slice.edges()
-        shown = edges[np.isin(graph.edge_src[edges], kept) & np.isin(graph.edge_dst[edges], kept)]
+        shown = edges[np.isin(graph.edge_src[edges], chosen) & np.isin(graph.edge_dst[edges], chosen)]
         made = []
         for edge in shown.tolist():
             source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
@@ -116,9 +118,9 @@ class _Events:
             )
         return made
 
-    def _neighbours(self, kept: I64) -> list[GraphEdge]:
+    def _neighbours(self, chosen: I64) -> list[GraphEdge]:
         graph = self.graph
-        order = kept[np.argsort(graph.region[kept], kind="stable")]
+        order = chosen[np.argsort(graph.region[chosen], kind="stable")]
         same = graph.region[order[1:]] == graph.region[order[:-1]]
         made = []
         for source, target in zip(order[:-1][same].tolist(), order[1:][same].tolist(), strict=True):

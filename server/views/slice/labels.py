@@ -50,11 +50,11 @@ class _Labels:
 
     def drawing(self, limit: int) -> Drawing:
         condensed = self.condensed
-        kept = {node.id for node in sorted(condensed.nodes, key=self._weight, reverse=True)[:limit]}
+        visible = {node.id for node in sorted(condensed.nodes, key=self._weight, reverse=True)[:limit]}
         return Drawing(
-            nodes=[self._node(node) for node in condensed.nodes if node.id in kept],
-            edges=[self._edge(edge) for edge in condensed.edges if edge.source in kept and edge.target in kept],
-            hidden=len(condensed) - len(kept),
+            nodes=[self._node(node) for node in condensed.nodes if node.id in visible],
+            edges=[self._edge(edge) for edge in condensed.edges if edge.source in visible and edge.target in visible],
+            hidden=len(condensed) - len(visible),
             node_of=self._id_of,
         )
 
@@ -62,7 +62,7 @@ class _Labels:
         return node.id in self.roots, node.id in self.on_chain, node.label in self.on_path, node.self_ns, node.events
 
     def _clocks(self, slice_: Slice) -> dict[tuple[int, int, str, str], tuple[str, bool]]:
-        """Return the clock correction for each edge of the drawing that stands for edges between machines, taken from
+        """Return the clock correction for each edge of the drawing that represents edges between machines, taken from
         the edge with the nearest ends."""
         graph = slice_.graph
         found: dict[tuple[int, int, str, str], tuple[str, bool]] = {}

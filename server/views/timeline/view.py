@@ -18,7 +18,7 @@ from clew.graph.ops.timeline.bars import CELL_ASLEEP
 from clew.graph.ops.timeline.layout import Spot, Timeline
 from clew.graph.store.timeline_cache import timeline_of
 from clew.query.api import Run
-from clew.query.operators.strands import strands_named
+from clew.query.operators.answers.strands import strands_named
 from clew.records.errors import ClewError
 from clew.records.format.event import Kind
 from clew.server.protocol.shared import Location
@@ -70,33 +70,33 @@ def timeline_view(session: Session, params: TimelineParams, task: Task) -> Timel
     named = strands_named(graph, params.strand)
     there = [strand for strand in named if graph.strands[strand].stop > graph.strands[strand].start]
     most = max(1, min(params.maxStrands, MAX_STRANDS))
-    kept = sorted(
+    visible = sorted(
         sorted(there, key=lambda strand: -_events(graph, strand))[:most], key=lambda strand: _order(graph, strand)
     )
-    processes = list(dict.fromkeys(graph.strands[strand].process for strand in kept))
+    processes = list(dict.fromkeys(graph.strands[strand].process for strand in visible))
     begin, end = _span(graph, there)
     scale = _scale(end - begin, ACTIVITY)
     task.phase("finding active times")
     busy = timeline.busy(there[:: 1 + len(there) // MAX_STRANDS], begin, scale, ((end - begin) >> scale) + 1)
     sites = _listed(timeline)
-    lost = [gap for gap in all_gaps(graph) if gap.strand in set(kept)]
-    said = missing(graph, lost, MOST_GAPS)
-    strand_of = {place: gap.strand for gap, place in said.place.items()}
+    lost = [gap for gap in all_gaps(graph) if gap.strand in set(visible)]
+    summary = missing(graph, lost, MOST_GAPS)
+    strand_of = {place: gap.strand for gap, place in summary.place.items()}
     message = "" if len(timeline.row_ns) else nothing_recorded(run)
     if len(graph) and not len(timeline.row_ns):
         message = "No calls were recorded. Select functions in a spec, or use `clew run` without one."
     return TimelineResult(
         run=session.ref(run),
         processes=[_process(graph, process, there) for process in processes],
-        strands=[_strand(graph, timeline, strand) for strand in kept],
-        hiddenStrands=len(there) - len(kept),
+        strands=[_strand(graph, timeline, strand) for strand in visible],
+        hiddenStrands=len(there) - len(visible),
         events=len(graph),
         fromNs=float(begin),
         toNs=float(end),
         scale=scale,
         activity=[round(float(value), 4) for value in busy],
-        gaps=[TimelineGap(strand_of.get(place, -1), gap) for place, gap in enumerate(said.shown)],
-        hiddenGaps=said.hidden,
+        gaps=[TimelineGap(strand_of.get(place, -1), gap) for place, gap in enumerate(summary.shown)],
+        hiddenGaps=summary.hidden,
         functions=[_function(graph, site) for site in sites],
         hiddenFunctions=int(np.count_nonzero(timeline.site_ns[1:])) - len(sites),
         message=message,
@@ -177,7 +177,7 @@ def timeline_call(session: Session, params: TimelineCallParams, task: Task) -> T
     spot = timeline.spot(strand, params.depth, int(params.ns), int(max(0, params.slackNs)))
     match params.move:
         case "next" | "previous":
-            spot = timeline.beside(strand, params.depth, int(params.ns), 1 if params.move == "next" else -1)
+            spot = timeline.neighbour(strand, params.depth, int(params.ns), 1 if params.move == "next" else -1)
         case "into":
             spot = timeline.inside(spot)[0] if spot else None
         case "out":

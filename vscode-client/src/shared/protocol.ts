@@ -35,7 +35,7 @@ export interface ClientOptions {
    * clash.
    */
   panel?: boolean;
-  /** The folder that holds `.clew`; else the first workspace folder, or the one found from there. */
+  /** The folder that contains `.clew`; "" for the first workspace folder, or the one found from there. */
   workspace?: string;
 }
 
@@ -52,7 +52,7 @@ export interface CursorMessage {
   location: Location;
 }
 
-/** To the panel: a run began, grew, ended or was removed, or another one was selected. */
+/** To the panel: a run started, grew, ended or was removed, or another run was selected. */
 export interface RunsChangedMessage {
   type: "runsChanged";
 }
@@ -145,7 +145,7 @@ export interface Recordable {
 
 export interface RecordableResult {
   recordables: Recordable[];
-  /** What is wrong with the request, or with the settings. */
+  /** The error in the request or in the settings. */
   message: string;
 }
 
@@ -188,7 +188,7 @@ export interface RunsResult {
   baseline: string;
   /** The text that selected it: a run's name, or a revision. */
   baselineName: string;
-  /** Their ids are their folders, and their names include the workspace. */
+  /** The runs of other workspaces: their ids are their folders, and their names include the workspace. */
   elsewhere: RunRef[];
 }
 
@@ -223,10 +223,10 @@ export interface PresentParams {
 }
 
 export interface PresentResult {
-  /** For a stale location: where it was, or would be. */
+  /** The present location; for a stale one, the location where it was or would be. */
   location: Location;
   state: "exact" | "moved" | "stale";
-  /** Why it is stale. */
+  /** The reason why the location is stale. */
   message: string;
 }
 
@@ -249,7 +249,7 @@ export interface SourceResult {
 
 /** A location in source. `line` counts from 1, as in tracebacks; the language server converts it. */
 export interface Location {
-  /** Absolute, in the file system of the server. */
+  /** The absolute path in the file system of the server. */
   path: string;
   line: number;
   endLine?: number;
@@ -272,10 +272,10 @@ export interface RunRef {
 export interface MissingEvents {
   process: string;
   strand: string;
-  /** Since the run's start, like `toNs`. */
+  /** The beginning since the run's start, like `toNs`. */
   fromNs: number;
   toNs: number;
-  /** Number of events, or of calls of `function`; null if unknown. */
+  /** The number of events, or of calls of `function`; null if unknown. */
   lost: number | null;
   /** `module:qualname` if only its calls are missing; "" if all events of the strand are. */
   function: string;
@@ -290,9 +290,9 @@ export interface MachineRef {
   /** All fields in words. */
   clock: string;
   offsetNs: number;
-  /** The number that is added per nanosecond in addition. */
+  /** The additional correction per nanosecond. */
   rate: number;
-  /** How far below the true offset can be; null if no message bounds it. */
+  /** The maximum distance of the true offset below; null if no message bounds it. */
   belowNs: number | null;
   aboveNs: number | null;
   /** Number of messages from which the correction was computed. */
@@ -301,7 +301,7 @@ export interface MachineRef {
 
 export interface ProcessRef {
   name: string;
-  /** "" if the run has only one. */
+  /** The machine; "" if the run has only one. */
   machine: string;
 }
 
@@ -328,7 +328,7 @@ export interface ErrorResult {
 
 export interface AggregateParams {
   run?: string;
-  /** With a target, only its causes; else the whole run. */
+  /** The event whose causes are aggregated; by default the whole run is. */
   target?: Target;
   /**
    * The level of the nodes before any is expanded, one of the answer's `nesting`; "": processes, or machines if there
@@ -358,9 +358,9 @@ export interface AggregateBox {
   waitingNs: number;
   /** Calls that ended by an exception. */
   errors: number;
-  /** Its measure relative to the heaviest node that is not expanded, 0 to 1. */
+  /** The measure relative to that of the heaviest node that is not expanded, 0 to 1. */
   heat: number;
-  /** Number of its children; 0 for a function, which cannot be expanded. */
+  /** The number of its children; 0 for a function, which cannot be expanded. */
   inside: number;
   firstEvent: number;
   /** The location of a function. */
@@ -375,7 +375,7 @@ export interface AggregateContainer {
 }
 
 export interface AggregateEdge {
-  /** Index into `boxes`, like `target`. */
+  /** The index into `boxes`, like `target`. */
   source: number;
   target: number;
   kind: "call" | "use" | "sync" | "state";
@@ -388,12 +388,12 @@ export interface AggregateEdge {
 export interface AggregateResult {
   run: RunRef;
   title: string;
-  /** From the outermost to the innermost. */
+  /** The levels of nodes, from the outermost to the innermost. */
   nesting: string[];
   level: string;
-  /** In the order of their first events. */
+  /** The visible nodes in the order of their first events. */
   boxes: AggregateBox[];
-  /** Outer ones first. */
+  /** The expanded nodes, outer ones first. */
   containers: AggregateContainer[];
   edges: AggregateEdge[];
   /** Total number of omitted nodes. */
@@ -407,13 +407,13 @@ export interface AggregateResult {
 export interface CompareThresholds {
   /** The share of reported differences that may be due to chance. */
   alpha?: number;
-  /** Slower by at least this share of the earlier time. */
+  /** The minimum increase of the time, as a share of the earlier time. */
   slower?: number;
   /** Times are compared if n·m / (n + m) of the samples on both sides is at least this. */
   samples?: number;
-  /** New or more frequent by at least this many requests, */
+  /** The minimum number of requests by which a category must be new or more frequent. */
   more?: number;
-  /** and by this share of the requests of its name. */
+  /** The minimum of the same increase as a share of the requests with its name. */
   share?: number;
   /** A precursor must have lost at least this share of the increase. */
   precursor?: number;
@@ -444,14 +444,14 @@ export interface CompareParams {
 /** A call that made a category slower. Times are means per request, without those of calls below. */
 export interface CompareCall {
   label: string;
-  /** "" at the root. */
+  /** The caller; "" at the root. */
   caller: string;
   /** The cause of the call: queue, http, task, …; "" for a plain call. */
   channel: string;
-  /** Work, delay before the call, and waiting for events outside the flow. */
+  /** The call's own time: work, the delay before it, and waiting for events outside the flow. */
   ownBeforeNs: number;
   ownAfterNs: number;
-  /** The caller's view: the delay and the whole call. */
+  /** The time from the caller's view: the delay and the whole call. */
   edgeBeforeNs: number;
   edgeAfterNs: number;
   /** p of the own times, corrected for the calls of the flow. */
@@ -464,7 +464,7 @@ export interface CompareCall {
 export interface ComparePrecursor {
   category: string;
   flow: string;
-  /** 1 for equal flows, 0 for flows without common parts. */
+  /** The likeness, from 0 for flows without common parts to 1 for equal flows. */
   likeness: number;
   countBefore: number;
   countAfter: number;
@@ -477,24 +477,24 @@ export interface CompareDifference {
   kind: "instance" | "parameter" | "log" | "failure";
   /** The call or the message. */
   subject: string;
-  /** The share of the changed requests that it holds for, */
+  /** The share of the changed requests that have the difference. */
   share: number;
-  /** and of the others. */
+  /** The share of the other requests that have it. */
   otherShare: number;
-  /** Corrected for all examined differences. */
+  /** p, corrected for all examined differences. */
   p: number;
   sentence: string;
 }
 
 /** A category that changed in one way, or did not. One that changed in both ways has two rows. */
 export interface CompareRow {
-  /** Stable from run to run. */
+  /** The id of the category, which is the same in every run. */
   category: string;
   /** The name of its requests. */
   name: string;
   /** "" for a category without changes. */
   kind: "response-time" | "structural" | "";
-  /** Its calls as CALLER>CALLED, depth-first; long ones are cut. */
+  /** The calls as CALLER>CALLED, depth-first; long flows are truncated. */
   flow: string;
   countBefore: number;
   countAfter: number;
@@ -504,14 +504,14 @@ export interface CompareRow {
   medianAfterNs: number | null;
   meanBeforeNs: number | null;
   meanAfterNs: number | null;
-  /** Median of all differences between a request after and one before, */
+  /** The median of all differences between a request after and one before. */
   shiftNs: number | null;
-  /** and the bounds of its 95 % confidence interval. */
+  /** The lower bound of its 95 % confidence interval; `highNs` is the upper bound. */
   lowNs: number | null;
   highNs: number | null;
-  /** Cliff's delta, -1 to 1. */
+  /** Cliff's delta, from -1 to 1. */
   effect: number | null;
-  /** Corrected for the tested categories; null if it was not tested. */
+  /** p, corrected for the tested categories; null if the category was not tested. */
   p: number | null;
   /** The total cost of the change over all requests after; rows are in this order, unchanged ones last. */
   costNs: number;
@@ -519,7 +519,7 @@ export interface CompareRow {
   /** The slower calls, the most expensive first. */
   calls: CompareCall[];
   hiddenCalls: number;
-  /** The likeliest first. */
+  /** The precursors, the likeliest first. */
   precursors: ComparePrecursor[];
   hiddenPrecursors: number;
   differences: CompareDifference[];
@@ -529,9 +529,9 @@ export interface CompareRow {
 /** A call of either flow, or of both. Times are means per request; null on a side without it. */
 export interface CompareNode {
   id: string;
-  /** The abbreviated name, which fits a line; */
+  /** The abbreviated name, which fits a line. */
   label: string;
-  /** the complete name. */
+  /** The complete name. */
   name: string;
   status: "both" | "before" | "after";
   /** The cause of the call, "" for a plain call. */
@@ -539,7 +539,7 @@ export interface CompareNode {
   /** The node above it, of the flow after if it has the call; "" at a root. */
   parent: string;
   depth: number;
-  /** Since the request's begin. */
+  /** The time since the start of the request. */
   beginBeforeNs: number | null;
   beginAfterNs: number | null;
   totalBeforeNs: number | null;
@@ -573,7 +573,7 @@ export interface CompareGraph {
   sentence: string;
   countBefore: number;
   countAfter: number;
-  /** The mean. */
+  /** The mean response time. */
   responseBeforeNs: number;
   responseAfterNs: number;
   nodes: CompareNode[];
@@ -600,7 +600,7 @@ export interface CompareResult {
   tested: number;
   rows: CompareRow[];
   hiddenRows: number;
-  /** Null if there is no graph. */
+  /** The graph; null if there is none. */
   graph: CompareGraph | null;
   /** A sentence if there is nothing to compare, with a remedy. */
   message: string;
@@ -611,7 +611,7 @@ export interface CompareResult {
 export interface CriticalPathParams {
   target: Target;
   run?: string;
-  /** As in a slice, without "event". */
+  /** The level of the segments, as in a slice, without "event". */
   level?: string;
   maxSegments?: number;
 }
@@ -627,9 +627,9 @@ export interface PathSegment {
   endNs: number;
   nodeId: string;
   location: Location | null;
-  /** How much sooner the path would end if the segment's own work took 10 % less. */
+  /** The time by which the path would end sooner if the segment's own work took 10 % less. */
   savingNs: number;
-  /** "" if the run has only one, or for a joint segment of several. */
+  /** The machine; "" if the run has only one, or for a joint segment of several machines. */
   machine: string;
   /** The clock correction between its machine and that of the segment before, "" on one machine. */
   clock: string;
@@ -641,14 +641,14 @@ export interface PathSegment {
   waitFor: string;
   /** The end of the wait in words. */
   waitWhy: string;
-  /** Its first event; null for a joint segment. */
+  /** The first event; null for a joint segment. */
   event: number | null;
 }
 
 /** Slack: how much longer the work of a label could take without delaying the path's end. */
 export interface PathSlack {
   label: string;
-  /** All its work until the end, on the path and in parallel. */
+  /** All work of the label until the end, on the path and in parallel. */
   workNs: number;
   /** How much longer any one segment of that could take: 0 on the path; null if no event waited for it. */
   slackNs: number | null;
@@ -670,9 +670,9 @@ export interface CriticalPathResult {
   title: string;
   level: string;
   levels: string[];
-  /** In the order of time. If there are too many, short neighbours become one segment without a node. */
+  /** The segments in time order. If there are too many, short neighbours become one segment without a node. */
   segments: PathSegment[];
-  /** Number of segments in joint ones. */
+  /** The number of segments in joint ones. */
   hiddenSegments: number;
   totalNs: number;
   message: string;
@@ -681,9 +681,9 @@ export interface CriticalPathResult {
   /** Number of omitted shorter gaps. */
   hiddenGaps: number;
   processes: ProcessRef[];
-  /** Empty if there is only one. */
+  /** The machines; empty if there is only one. */
   machines: MachineRef[];
-  /** Labels that worked meanwhile, those of the path included; the least slack first. */
+  /** The labels that worked during the path, including those of the path; the least slack first. */
   beside: PathSlack[];
   hiddenBeside: number;
   /** The branches nearest to the path first. */
@@ -769,7 +769,7 @@ export interface DiffRow {
   selfAfterNs: number;
   /** Change of the total self time; the rows are ranked by the part of it that is beyond the scatter of the calls. */
   deltaNs: number;
-  /** Of the timed calls, like `perCallAfterNs`. */
+  /** The mean time of the timed calls, like `perCallAfterNs`. */
   perCallBeforeNs: number;
   perCallAfterNs: number;
   location: Location | null;
@@ -828,13 +828,13 @@ export interface EntitiesParams {
    * spec, if there are any.
    */
   source?: "" | "spec" | "strands";
-  /** -1: use `ns`. */
+  /** The moment; -1 to use `ns`. */
   moment?: number;
-  /** Since the run's start; -1 for the end. */
+  /** The time since the run's start; -1 for the end. */
   ns?: number;
-  /** Instead, the moment with the most entities: at the end all may be gone. */
+  /** Return the moment with the most entities instead, because none may exist at the end. */
   fullest?: boolean;
-  /** Instead, the moment before the entities that ended with the run were gone; `message` states its time. */
+  /** Return the moment before the final deletions instead; `message` states its time. */
   beforeEnd?: boolean;
   /** Only entities within this one; -1 for all. */
   inside?: number;
@@ -848,12 +848,12 @@ export interface EntityName {
 }
 
 export interface EntityBox {
-  /** Its number: the same at all moments, and in all answers of a run and source. */
+  /** The number of the entity, which is the same at all moments and in all answers of a run and source. */
   entity: number;
   name: string;
-  /** Its class, or machine, process, thread or task; "" if unknown. */
+  /** The class, or machine, process, thread or task; "" if unknown. */
   kind: string;
-  /** -1 outside of any. */
+  /** The container, or -1. */
   container: number;
   /**
    * unplaced: it communicates or holds an entity, but its own place was not recorded; gone: deleted, but it still
@@ -866,7 +866,7 @@ export interface EntityBox {
   holds: number;
   /** Number of its direct children without a node. */
   hidden: number;
-  /** Communications so far. */
+  /** The number of sent messages so far; `received` is that of received ones. */
   sent: number;
   received: number;
 }
@@ -883,7 +883,7 @@ export interface EntitiesResult {
   toNs: number;
   /** Number of entities at the moment, in `inside` or in total. */
   entities: number;
-  /** In the order of their first appearance; each with its containers, up to `inside`. */
+  /** The nodes in the order of their first appearance, each with its containers up to `inside`. */
   boxes: EntityBox[];
   /** Number of outermost entities without a node; those that hold least are omitted first. */
   hidden: number;
@@ -901,7 +901,7 @@ export interface EntityEventsParams {
   fromMoment: number;
   /** The target moment; before `fromMoment` to go back. -1: use `toNs`. */
   toMoment?: number;
-  /** Since the run's start; -1 for the end. */
+  /** The time since the run's start; -1 for the end. */
   toNs?: number;
   run?: string;
   source?: "" | "spec" | "strands";
@@ -946,13 +946,13 @@ export interface EntityParams {
   entity: number;
   run?: string;
   source?: "" | "spec" | "strands";
-  /** -1 for the end. */
+  /** The moment; -1 for the end. */
   moment?: number;
   most?: number;
 }
 
 export interface EntityHappening {
-  /** Right after the event. */
+  /** The moment right after the event. */
   moment: number;
   ns: number;
   what: "position" | "deletion" | "communication";
@@ -969,7 +969,7 @@ export interface EntityHappening {
 
 export interface EntityResult {
   run: string;
-  /** Null if it does not exist at the moment. */
+  /** The node; null if the entity does not exist at the moment. */
   box: EntityBox | null;
   name: string;
   kind: string;
@@ -990,7 +990,7 @@ export interface EntityResult {
 export interface EntityOrigin {
   /** The run to walk in; for a live run a snapshot, in which events keep their numbers. */
   run: string;
-  /** -1 for none; then `message` states the reason. */
+  /** The event; -1 for none, then `message` states the reason. */
   event: number;
   message: string;
 }
@@ -1000,7 +1000,7 @@ export interface WizardParams {
   analysis: "errors" | "path" | "regression";
   /** Values of choices, in the order of the questions. */
   answers?: string[];
-  /** From 0; used once all questions are answered. */
+  /** The step from 0; used once all questions are answered. */
   step?: number;
 }
 
@@ -1051,16 +1051,16 @@ export interface WizardStep {
 export interface WizardResult {
   title: string;
   asked: WizardAnswer[];
-  /** Null once all are answered; then there is a step. */
+  /** The next question; null once all are answered, then `step` is set. */
   question: WizardQuestion | null;
   step: WizardStep | null;
   /** Number of steps. */
   steps: number;
-  /** With the last step: the file of the query. */
+  /** The file of the saved query, with the last step. */
   saved: string;
-  /** Or the reason why it was not saved. */
+  /** The reason why the query was not saved. */
   unsaved: string;
-  /** The reason if there is neither, with a remedy. */
+  /** The reason if there is neither a question nor a step, with a remedy. */
   message: string;
 }
 
@@ -1078,11 +1078,11 @@ export interface LocalizeThresholds {
   most?: number;
   /** Bits below which a place is not a suspect. */
   least?: number;
-  /** Without a reference: the share of requests in major clusters, */
+  /** Without a reference: the share of requests in major clusters. */
   alpha?: number;
-  /** the share of variance that is usual, */
+  /** Without a reference: the share of variance that is usual. */
   variance?: number;
-  /** and the confidence of the threshold beyond which a request is anomalous. */
+  /** Without a reference: the confidence of the threshold beyond which a request is anomalous. */
   confidence?: number;
 }
 
@@ -1104,7 +1104,7 @@ export interface LocalizeEvidence {
   sentence: string;
   service: string;
   method: string;
-  /** "" at a root. */
+  /** The caller; "" at a root. */
   caller: string;
   instance: string;
   /** A log's message, or the call that is new or missing. */
@@ -1117,13 +1117,13 @@ export interface LocalizeEvidence {
   samplesAfter: number;
   /** Corrected for the number of pieces. */
   p: number | null;
-  /** The example's run, */
+  /** The run of the example. */
   run: string;
-  /** and its first event, for a slice; null without an example. */
+  /** The first event of the example, for a slice; null without an example. */
   event: number | null;
-  /** The begin of the example in its run, */
+  /** The start of the example in its run. */
   fromNs: number | null;
-  /** and its end, for the timeline; null without an example. */
+  /** The end of the example, for the timeline; null without an example. */
   toNs: number | null;
   location: Location | null;
 }
@@ -1132,7 +1132,7 @@ export interface LocalizeSuspect {
   rank: number;
   /** The suspect: a service, or a function if there is only one service. */
   place: string;
-  /** In bits. */
+  /** The score in bits. */
   score: number;
   /** The subject of the strongest evidence. */
   kind: "method" | "edge" | "instance" | "log";
@@ -1173,7 +1173,7 @@ export interface LocalizeResult {
   requestsReference: number;
   suspects: LocalizeSuspect[];
   hiddenSuspects: number;
-  /** The largest first. */
+  /** The clusters, the largest first. */
   clusters: LocalizeCluster[];
   hiddenClusters: number;
   /** A sentence if there is nothing to compare, with a remedy. */
@@ -1199,26 +1199,26 @@ export interface PatternTimesParams {
 
 /** One thread or task in the window, part by part. */
 export interface PatternLane {
-  /** Its number in the run. */
+  /** The number of the strand in the run. */
   strand: number;
   process: string;
   name: string;
   /** Occurrences that are completely or partly in the window. */
   count: number;
-  /** Number of occurrences that begin in each part, */
+  /** The number of occurrences that begin in each part. */
   begun: number[];
-  /** and their total time in it. */
+  /** The total time of the occurrences in each part. */
   ns: number[];
 }
 
 /** A pattern in the window. */
 export interface PatternInside {
   id: string;
-  /** Occurrences that are completely or partly in it, */
+  /** The number of occurrences that are completely or partly in the window. */
   count: number;
-  /** their time in it, */
+  /** The time of the occurrences in the window. */
   ns: number;
-  /** and the share of that in the time of all threads and tasks. */
+  /** The share of that time in the time of all threads and tasks. */
   share: number;
 }
 
@@ -1252,22 +1252,22 @@ export interface PatternOccurrenceParams {
   fromNs?: number;
   toNs?: number;
   maxStretches?: number;
-  /** In the order of time, from 0; */
+  /** The number of the occurrence in time order, from 0. */
   number?: number;
-  /** or the number of the thread or task in the run, */
+  /** The number of the thread or task in the run, if the nearest occurrence is requested. */
   strandNumber?: number;
   atNs?: number;
 }
 
 export interface PatternOccurrence {
-  /** In the order of time, from 0. */
+  /** The number in time order, from 0. */
   number: number;
   strand: number;
   process: string;
   name: string;
   fromNs: number;
   toNs: number;
-  /** Its first event. */
+  /** The first event. */
   event: number;
   location: Location | null;
 }
@@ -1276,7 +1276,7 @@ export interface PatternOccurrenceResult {
   run: RunRef;
   pattern: string;
   count: number;
-  /** None if the thread or task has none. */
+  /** The occurrence; null if the thread or task has none. */
   occurrence: PatternOccurrence | null;
 }
 
@@ -1321,18 +1321,18 @@ export interface PatternsParams {
   strand?: string;
   /** function, class, module, component, or one of the spec's. */
   level?: string;
-  /** Minimum calls of a pattern, */
+  /** The minimum number of calls of a pattern. */
   calls?: number;
-  /** minimum occurrences, */
+  /** The minimum number of occurrences. */
   times?: number;
-  /** and maximum calls side by side. */
+  /** The maximum number of calls side by side. */
   widest?: number;
   maxPatterns?: number;
   /** The selected pattern, a `PatternRow.id`; "" for the first row's. */
   pattern?: string;
-  /** Stretches from here on; since the run's start, */
+  /** The start of the time range of the segments, since the run's start. */
   fromNs?: number;
-  /** up to here; 0 for the end. */
+  /** The end of the time range; 0 for the end of the run. */
   toNs?: number;
   /** Maximum number per pattern; nearer stretches are merged. */
   maxStretches?: number;
@@ -1373,7 +1373,7 @@ export interface PatternStretch {
 }
 
 export interface PatternRow {
-  /** The same for the same pattern in every run. */
+  /** The id of the pattern, which is the same in every run. */
   id: string;
   title: string;
   /** Calls in one occurrence, including callees. */
@@ -1426,9 +1426,9 @@ export interface PatternsResult {
   /** The pattern with the most time first. */
   patterns: PatternRow[];
   hiddenPatterns: number;
-  /** The most frequent first. */
+  /** The successions, the most frequent first. */
   successions: PatternSuccession[];
-  /** The requested one, or the first; "" for none. */
+  /** The requested pattern, or the first; "" for none. */
   pattern: string;
   fromNs: number;
   toNs: number;
@@ -1461,7 +1461,7 @@ export interface GraphNode {
   calls: number;
   selfNs: number;
   totalNs: number;
-  /** Since the run's start. */
+  /** The time since the run's start. */
   firstNs: number;
   lastNs: number;
   location: Location | null;
@@ -1469,7 +1469,7 @@ export interface GraphNode {
   onCriticalPath: boolean;
   onChain: boolean;
   firstEvent: number;
-  /** "" if the run has only one. */
+  /** The machine; "" if the run has only one. */
   machine: string;
   /** Indices into the answer's `gaps`, for the gaps next to its events. */
   gaps: number[];
@@ -1499,7 +1499,7 @@ export interface ChainStep {
   detail: string;
   process: string;
   strand: string;
-  /** Since the run's start. */
+  /** The time since the run's start. */
   timeNs: number;
   /** How the previous (later) step depends on this one: "", "use", "sync", "state", "scope". */
   edge: string;
@@ -1508,7 +1508,7 @@ export interface ChainStep {
   otherCauses: number;
   nodeId: string;
   location: Location | null;
-  /** "" if the run has only one. */
+  /** The machine; "" if the run has only one. */
   machine: string;
   /** The clock correction between its machine and that of the step before, "" on one machine. */
   clock: string;
@@ -1549,7 +1549,7 @@ export interface SliceResult {
   hiddenGaps: number;
   /** The processes of the nodes and the chain. */
   processes: ProcessRef[];
-  /** Empty if there is only one. */
+  /** The machines; empty if there is only one. */
   machines: MachineRef[];
 }
 
@@ -1557,9 +1557,9 @@ export interface TimelineParams {
   run?: string;
   /** Only threads and tasks whose name, `process / strand`, contains this; "" for all. */
   strand?: string;
-  /** The first visible time, since the run's start, */
+  /** The first visible time, since the run's start. */
   fromNs?: number;
-  /** up to here; 0 for the end. The panel uses both itself: an answer covers the whole run. */
+  /** The last visible time; 0 for the end. The panel applies both: an answer covers the whole run. */
   toNs?: number;
   maxStrands?: number;
 }
@@ -1568,7 +1568,7 @@ export interface TimelineProcess {
   /** The number of the process in strands and lanes. */
   process: number;
   name: string;
-  /** "" if the run has only one. */
+  /** The machine; "" if the run has only one. */
   machine: string;
   /** Number of its strands, omitted ones included. */
   strands: number;
@@ -1682,7 +1682,7 @@ export interface TimelineArrowsParams {
 
 /** A cause in one strand, its effect in another. */
 export interface TimelineArrow {
-  /** An event. */
+  /** The event of the cause. */
   source: number;
   target: number;
   sourceStrand: number;
@@ -1695,7 +1695,7 @@ export interface TimelineArrow {
 }
 
 export interface TimelineArrowsResult {
-  /** The longest first. */
+  /** The arrows, the longest first. */
   arrows: TimelineArrow[];
   /** The approximate number of omitted arrows. */
   hidden: number;
@@ -1708,7 +1708,7 @@ export interface TimelineCallParams {
   ns: number;
   /** Among calls this near, the longest one; 0: the running one. */
   slackNs?: number;
-  /** From the call there to another: next to it, the first call that it makes, its caller. */
+  /** The move from this call to another: the next or previous one, the first callee, or the caller. */
   move?: "at" | "next" | "previous" | "into" | "out";
 }
 
@@ -1721,7 +1721,7 @@ export interface TimelineCall {
   label: string;
   fromNs: number;
   toNs: number;
-  /** Without the calls that it makes. */
+  /** The time without the calls that it makes. */
   selfNs: number;
   process: string;
   strandName: string;
@@ -1729,7 +1729,7 @@ export interface TimelineCall {
 }
 
 export interface TimelineCallResult {
-  /** Null if there is no call. */
+  /** The call; null if there is none. */
   call: TimelineCall | null;
 }
 
@@ -1739,14 +1739,14 @@ export interface TimelineSearchParams {
   run?: string;
   /** 1: the next one, -1: the previous one, 0: only the number of matches. */
   by?: 0 | 1 | -1;
-  /** The current position: a time, */
+  /** The time of the current position. */
   ns?: number;
-  /** and the event then; the next match is after both. */
+  /** The event at the current position; the next match is after both. */
   event?: number;
 }
 
 export interface TimelineMatch {
-  /** From 1, among all matching calls and log lines, by time. */
+  /** The rank among all matching calls and log lines by time, from 1. */
   place: number;
   ns: number;
   event: number;
@@ -1762,7 +1762,7 @@ export interface TimelineSearchResult {
   functions: number;
   calls: number;
   logs: number;
-  /** After the last match the first one follows. */
+  /** The match; after the last match, the first one. */
   match: TimelineMatch | null;
   /** The parts that were not searched, as in a report. */
   message: string;
@@ -1791,11 +1791,11 @@ export interface WalkEnd {
   channel: string;
   /** The meaning of the step to it. */
   sentence: string;
-  /** As in `GraphNode`. */
+  /** The kind, as in `GraphNode`. */
   kind: string;
   process: string;
   strand: string;
-  /** Since the run's start. */
+  /** The time since the run's start. */
   timeNs: number;
   /** Whether it is on the chain of why. */
   onChain: boolean;
@@ -1809,7 +1809,7 @@ export interface WalkWay {
   count: number;
   /** The default end of a step first. */
   ends: WalkEnd[];
-  /** Why the direction is empty, "" if it is not. */
+  /** The reason why the direction is empty, "" if it is not. */
   stop: string;
 }
 
@@ -1822,9 +1822,9 @@ export interface WalkFact {
 export interface WalkCard {
   event: number;
   title: string;
-  /** As in `GraphNode`. */
+  /** The kind, as in `GraphNode`. */
   kind: string;
-  /** Since the run's start. */
+  /** The time since the run's start. */
   timeNs: number;
   /** Duration of the call that it begins or ends; null for other events and a call without an end. */
   durationNs: number | null;
@@ -1837,13 +1837,13 @@ export interface WalkCard {
   /** Values and payloads that were recorded with it, and further facts, for a table. */
   facts: WalkFact[];
   location: Location | null;
-  /** "" if the run has only one. */
+  /** The machine; "" if the run has only one. */
   machine: string;
 }
 
 export interface WalkResult {
   run: RunRef;
-  /** Null without a start; then `message` states the reason. */
+  /** The current event; null without a start, then `message` states the reason. */
   card: WalkCard | null;
   /** All six directions. */
   ways: WalkWay[];

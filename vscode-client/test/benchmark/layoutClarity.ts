@@ -1,4 +1,4 @@
-/** For `benchmarks/layout.py`, which gives recorded systems: how long each layout takes, and how clear it is, as one JSON object. */
+/** Prints for `benchmarks/layout.py` the time and clarity of each layout of recorded systems, as one JSON object. */
 import { readFileSync } from "node:fs";
 import { automatic, LAYOUTS, type LayoutName } from "../../src/panel/views/entities/layouts/auto";
 import { type Clarity, clarity } from "../../src/panel/views/entities/layouts/clarity";
@@ -9,7 +9,7 @@ const ROUNDS = 5;
 const RADIUS = 500;
 
 interface Figures extends Clarity {
-  /** Of the processor. */
+  /** Processor time. */
   ms: number;
 }
 

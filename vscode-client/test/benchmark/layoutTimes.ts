@@ -1,4 +1,4 @@
-/** Layouts as the benchmark times them in a browser: what the panel does between an answer and the places of its boxes. */
+/** The layouts that the benchmark times in a browser: the work of the panel between an answer and the places of its nodes. */
 import { layered } from "../../src/panel/graph/layout/layered";
 import { fold, pictureOf, prepare } from "../../src/panel/views/requests/flow/layout/prepare";
 import { significance } from "../../src/panel/views/requests/flow/model/significance";
@@ -7,7 +7,7 @@ import { random } from "../support/random";
 
 const GAPS = { flow: "down", layerGap: 52, nodeGap: 20 } as const;
 
-/** Milliseconds of a layered layout of an acyclic graph with 1.3 edges a box. */
+/** Returns the milliseconds of a layered layout of an acyclic graph with 1.3 edges per node. */
 export function layeredMs(size: number, seed: number): number {
   const numbers = random(seed);
   const nodes = Array.from({ length: size }, (_, index) => ({
@@ -27,7 +27,7 @@ export function layeredMs(size: number, seed: number): number {
   return performance.now() - begin;
 }
 
-/** Of a flow's calls as boxes, in lanes from 600 on, with its picture. Texts are as wide as they are long. */
+/** Returns the milliseconds of the layout and picture of a flow, in lanes from 600 calls on. The width of a text is its length. */
 export function flowMs(size: number, seed: number): number {
   const flow = randomFlow(seed, size);
   const found = significance(flow, { alpha: 0.05, slower: 0.02 });

@@ -33,18 +33,18 @@ const NOW: ProgressResult = {
   slowestNs: 5e9,
 };
 
-describe("a recording's progress", () => {
-  it("says nothing of a run that has not begun", () => {
+describe("recording status", () => {
+  it("progressText of a run that has not begun is starting", () => {
     expect(progressText(undefined)).toBe("starting");
     expect(progressText({ ...NOW, run: null })).toBe("starting");
   });
 
-  it("names time, size, events and errors", () => {
+  it("progressText has time, size, events and errors", () => {
     expect(progressText(NOW)).toBe("12 s · 3.4 MB · 120,000 events · 1 error");
     expect(progressText({ ...NOW, elapsedNs: 61e9, bytes: 999, looked: false })).toBe("1 min 1 s · 999 B");
   });
 
-  it("tells in full where most time goes, and how to stop", () => {
+  it("progressTip has the slowest function and how to stop", () => {
     const lines = progressTip(WHAT, NOW, 2).split("\n");
     expect(lines).toContain("2 processes, 3.4 MB on disk");
     expect(lines).toContain("120,000 events, 9,302 per second");
@@ -53,14 +53,14 @@ describe("a recording's progress", () => {
     expect(lines.at(-1)).toBe("Click to stop.");
   });
 
-  it("tells how a program ended", () => {
+  it("resultText names how the program ended", () => {
     expect(resultText(WHAT, RUN, 0)).toBe("clew: shop ended; recorded as 20260101-120000-shop.");
     expect(resultText(WHAT, RUN, 3)).toContain("ended with exit code 3");
     expect(resultText(WHAT, RUN, undefined)).toContain("was stopped");
   });
 });
 
-describe("what is said of a program that is watched", () => {
+describe("watch status", () => {
   const GROWTH: RunGrew = {
     run: "20260101-120000-shop",
     name: "shop",
@@ -74,12 +74,12 @@ describe("what is said of a program that is watched", () => {
     unheard: "",
   };
 
-  it("counts its events", () => {
+  it("watchText counts the events", () => {
     expect(watchText("shop", GROWTH)).toBe("● watching shop, 12,345 events");
     expect(watchText("shop")).toBe("● watching shop");
   });
 
-  it("has the rest in its tooltip", () => {
+  it("watchTip has time, processes, calls and errors", () => {
     expect(watchTip("shop", GROWTH)).toContain("1 min 12 s, 2 processes\n6,000 calls, 1 error logged");
     expect(watchTip("shop")).toMatch(/^Watching shop/);
   });

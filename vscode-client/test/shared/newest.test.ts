@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Newest } from "../../src/shared/newest";
 
-describe("of what is asked again while it is answered", () => {
-  it("only the newest answer counts, in whichever order they come", async () => {
+describe("Newest", () => {
+  it("of() resolves only the newest answer, in any order of arrival", async () => {
     for (const order of [
       [0, 1, 2],
       [2, 0, 1],
@@ -16,7 +16,7 @@ describe("of what is asked again while it is answered", () => {
     }
   });
 
-  it("no one is told of a failure but who asked last", async () => {
+  it("of() rejects only for the newest request", async () => {
     const newest = new Newest();
     const early = newest.of(Promise.reject(new Error("early")));
     const late = newest.of(Promise.reject(new Error("late")));
@@ -24,7 +24,7 @@ describe("of what is asked again while it is answered", () => {
     await expect(late).rejects.toThrow("late");
   });
 
-  it("what was begun earlier is not the newest any more, nor what was forgotten", () => {
+  it("begin() makes earlier beginnings outdated, and so does forget()", () => {
     const newest = new Newest();
     const early = newest.begin();
     expect(early()).toBe(true);
@@ -34,7 +34,7 @@ describe("of what is asked again while it is answered", () => {
     expect([early(), late()]).toEqual([false, false]);
   });
 
-  it("an answer to what was forgotten meanwhile is none", async () => {
+  it("of() resolves to undefined after forget()", async () => {
     const newest = new Newest();
     const forgotten = newest.of(Promise.resolve(1));
     newest.forget();

@@ -1,4 +1,4 @@
-/** A box of an entity, as the server tells of one. */
+/** The box of an entity in an answer of the server. */
 import type { EntityBox } from "../../src/shared/protocol";
 
 export function box(entity: number, container = -1, more: Partial<EntityBox> = {}): EntityBox {

@@ -1,4 +1,4 @@
-/** Flows for tests: by hand, and random ones with calls that only one side has and calls that moved. */
+/** Flows for tests: written by hand, and random flows with one-sided and moved calls. */
 import { type Flow, type FlowCall, makeFlow, type Side } from "../../src/panel/views/requests/flow/model/flow";
 import { random } from "./random";
 
@@ -39,12 +39,12 @@ export function flow(...calls: FlowCall[]): Flow {
 
 const NAMES = ["load", "send", "store.write", "a rather long name of a call", "f"];
 
-/** A tree of `size` calls in the order of a walk through it; a few are on one side only, moved, or surely slower. */
+/** Makes a tree of `size` calls in depth-first order; a few are on one side only, moved, or significantly slower. */
 export function randomFlow(seed: number, size: number): Flow {
   const numbers = random(seed);
   const parents = Array.from({ length: size }, (_, index) => (index === 0 ? -1 : numbers.below(Math.min(index, 12))));
   const children = new Map<number, number[]>();
-  // Depth and breadth by turns: the parent is one of the last few calls, or one of the first.
+  // For depth and breadth the parent is one of the last few calls, or one of the first.
   parents.forEach((parent, index) => {
     const above =
       index === 0 ? -1 : numbers.below(3) > 0 ? Math.max(0, index - 1 - parent) : Math.min(parent, index - 1);

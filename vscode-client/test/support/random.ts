@@ -1,6 +1,6 @@
-/** Numbers that look random and are the same on every machine. */
+/** Pseudo-random numbers that are the same on every machine. */
 export interface RandomNumbers {
-  /** A whole number from 0 up to and without `bound`. */
+  /** Returns a whole number from 0 up to, but not including, `bound`. */
   below(bound: number): number;
 }
 

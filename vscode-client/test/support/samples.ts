@@ -1,4 +1,4 @@
-/** Answers of the server in small, for the models' tests. */
+/** Small answers of the server for tests of models. */
 import type {
   ChainStep,
   DiffRow,

@@ -1,4 +1,4 @@
-/** The paper's example systems: who is in what, and who talks to whom. */
+/** The example systems of the paper: containers and communications. */
 import type { Entity, EntityInput, Talk } from "../../src/panel/views/entities/layouts/types";
 import { random } from "./random";
 
@@ -24,7 +24,7 @@ export function grid(side: number): EntityInput {
   return system(side * side, talks);
 }
 
-/** The ring of Josephus, in which everyone talks to the next; they came up in any order. */
+/** The ring of Josephus, in which each entity talks to the next; the entities appeared in any order. */
 export function josephus(count: number): EntityInput {
   const order = shuffled(count, 3);
   return system(
@@ -33,7 +33,7 @@ export function josephus(count: number): EntityInput {
   );
 }
 
-/** A ring with fingers, to those 1, 2, 4 … further: with 45 and 4 of them each 180 lines, of which the paper's picture has 150. */
+/** A ring with fingers to the nodes 1, 2, 4 … further: 45 nodes with 4 fingers make 180 lines; the paper's picture has 150. */
 export function chord(count: number, talks: number): EntityInput {
   const found: [number, number][] = [];
   for (let far = 1; found.length < talks; far *= 2) {
@@ -50,7 +50,7 @@ export function hypercube(dimensions: number): EntityInput {
   return system(1 << dimensions, talks);
 }
 
-/** Parts that talk to the one they are part of; they came up breadth-first. */
+/** Parts that talk to their parent part; they appeared breadth-first. */
 export function tree(depth: number): EntityInput {
   const count = 2 ** (depth + 1) - 1;
   return system(
@@ -59,7 +59,7 @@ export function tree(depth: number): EntityInput {
   );
 }
 
-/** One farmer, workers, and tasks that are in them. */
+/** A farmer, workers, and tasks inside of them. */
 export function farm(workers: number, tasks: number): EntityInput {
   const talks = Array.from({ length: workers }, (_, at): [number, number] => [0, at + 1]);
   return system(1 + workers + tasks, talks, (id) => (id > workers ? 1 + (id % workers) : -1));
@@ -84,7 +84,7 @@ export const SYSTEMS: Readonly<Record<string, EntityInput>> = {
   farm: farm(6, 24),
 };
 
-/** Actors in theaters that talk mostly to those beside them, and now and then to others. */
+/** Actors in theaters that talk mostly to neighbours in their theater, and sometimes to others. */
 export function theaters(count: number, actors: number): EntityInput {
   const choose = random(4);
   const talks = Array.from({ length: 3 * actors }, (): [number, number] => {
@@ -95,7 +95,7 @@ export function theaters(count: number, actors: number): EntityInput {
   return system(count + actors, talks, (id) => (id < count ? -1 : (id - count) % count));
 }
 
-/** As recorded: 12 actors in a ring, who moved between 3 theaters until most of them stood in the first. */
+/** A recorded state: 12 actors in a ring, who moved between 3 theaters until most were in the first. */
 export function actors(): EntityInput {
   const theater = [0, 0, 0, 2, 0, 0, 1, 0, 1, 2, 2, 1];
   return system(

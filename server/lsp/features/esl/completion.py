@@ -74,15 +74,15 @@ async def _prepare(server: ClewServer, spec: SpecText, offset: int) -> None:
         await server.work("reading the workspace's source", server.specs.prepare)
         # The time increases each time, so that it ends however large the workspace is.
         for times in itertools.count():
-            patience = IDLE_SECONDS * 2**times
-            look = functools.partial(_look, server.specs, spec, offset, patience)
-            if not (await server.work("clew", look)).postponed:
+            time_limit = IDLE_SECONDS * 2**times
+            attempt = functools.partial(_attempt, server.specs, spec, offset, time_limit)
+            if not (await server.work("clew", attempt)).postponed:
                 return
             await asyncio.sleep(PAUSE)
 
 
-def _look(specs: Specs, spec: SpecText, offset: int, patience: float, _: Task) -> Completions:
-    return specs.complete(spec.path, spec.text, offset, patience)
+def _attempt(specs: Specs, spec: SpecText, offset: int, time_limit: float, _: Task) -> Completions:
+    return specs.complete(spec.path, spec.text, offset, time_limit)
 
 
 def _item(spec: SpecText, offset: int, number: int, one: Completion, snippets: bool) -> types.CompletionItem:

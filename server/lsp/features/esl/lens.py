@@ -46,12 +46,12 @@ def lenses(specs: Specs, spec: SpecText, task: Task, *, record: bool) -> list[ty
 
 def title(functions: list[FunctionInfo], statistics: RuleStatistics | None) -> str:
     """Return the title: `matches 37 functions · 1.2 M events in last run`."""
-    said = [f"matches {units.count(len(functions), 'function')}" if functions else "matches no function"]
+    parts = [f"matches {units.count(len(functions), 'function')}" if functions else "matches no function"]
     if statistics is not None and functions:
         events = statistics.of(functions).events
         shown = units.roughly(events) + (" event" if events == 1 else " events") if events else "no events"
-        said.append(f"{shown} in last run")
-    return " · ".join(said)
+        parts.append(f"{shown} in last run")
+    return " · ".join(parts)
 
 
 def hints(specs: Specs, spec: SpecText, place: types.Range) -> list[types.InlayHint]:

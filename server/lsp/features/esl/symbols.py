@@ -56,7 +56,10 @@ def register(server: ClewServer) -> None:
             return None
         found = await server.work("clew: folds", lambda _: list(folds_of(spec.text)))
         comment = types.FoldingRangeKind.Comment
-        return [types.FoldingRange(first - 1, last - 1, kind=comment if said else None) for first, last, said in found]
+        return [
+            types.FoldingRange(first - 1, last - 1, kind=comment if is_comment else None)
+            for first, last, is_comment in found
+        ]
 
     @server.feature(types.TEXT_DOCUMENT_SELECTION_RANGE)
     async def selection(params: types.SelectionRangeParams) -> list[types.SelectionRange] | None:

@@ -1,4 +1,4 @@
-/** Facts about places: they survive the address, whatever it is made of, and the way through them can be gone back. */
+/** Places in the panel: they survive encoding into the address, and the trail leads back through them. */
 import { describe, expect, test } from "vitest";
 import { Answers } from "../../../src/panel/app/answerCache";
 import { askedOf, decode, encode, type Place, sameQuestion, startingPlace } from "../../../src/panel/app/place";
@@ -26,30 +26,33 @@ const PLACES: Place[] = [
   place("compare", { before: ["a"], after: ["b"], request: "read", category: "read:1f", precursor: "d", maxRows: 9 }),
 ];
 
-describe("a place", () => {
-  test.each(PLACES.map((one) => [encode(one, views), one] as const))("survives the address bar: %s", (text, one) => {
+describe("place", () => {
+  test.each(PLACES.map((one) => [encode(one, views), one] as const))("survives encode and decode: %s", (text, one) => {
     expect(decode(text, views)).toEqual(one);
   });
 
-  test.each(["", "view=nonsense", "event=-1&line=x", "%%%", "nodes=1e9&flow=up"])("is made of any text: %s", (text) => {
-    const made = decode(text, views);
-    expect(decode(encode(made, views), views)).toEqual(made);
-    expect(made.view).toBe("slice");
-  });
+  test.each(["", "view=nonsense", "event=-1&line=x", "%%%", "nodes=1e9&flow=up"])(
+    "decode of any text is a valid place: %s",
+    (text) => {
+      const made = decode(text, views);
+      expect(decode(encode(made, views), views)).toEqual(made);
+      expect(made.view).toBe("slice");
+    },
+  );
 
-  test("asks the same question when only its looks change", () => {
+  test("sameQuestion ignores flow and search", () => {
     const one = place("slice", { target: {} });
     expect(sameQuestion(one, { ...one, flow: "right", search: "x" }, views)).toBe(true);
     expect(sameQuestion(one, place("slice", { target: { event: 3 } }), views)).toBe(false);
   });
 
-  test("keeps what other views were asked, which its text does not say", () => {
+  test("decode keeps the questions of other views", () => {
     const before = place("diff", { before: "a", after: "b" });
     const after = decode("view=path&event=7", views, before);
     expect([after.view, after.asked.diff]).toEqual(["path", { before: "a", after: "b" }]);
   });
 
-  test("of a view that was asked nothing asks what the view starts with", () => {
+  test("askedOf a new view is its start question", () => {
     for (const view of views) {
       const asked = askedOf(place(view.name, view.question.start), view);
       expect(decode(encode(place(view.name, asked), views), views).asked[view.name]).toEqual(view.question.start);
@@ -58,10 +61,10 @@ describe("a place", () => {
   });
 });
 
-describe("a view's question", () => {
+describe("view question", () => {
   const odd: unknown[] = [undefined, null, 7, "text", [], {}, { target: 7 }, { target: { event: -1 } }, { before: 3 }];
 
-  test.each(views)("of any JSON is a valid one: $name", (view) => {
+  test.each(views)("valid() of any JSON is a valid question: $name", (view) => {
     const next = random(7);
     const pick = (): unknown => odd[next.below(odd.length)];
     for (let round = 0; round < 200; round += 1) {
@@ -86,13 +89,13 @@ describe("a view's question", () => {
   });
 
   test.each(PLACES.map((one) => [one.view, one.asked[one.view]] as const))(
-    "goes through %s as it is",
+    "valid() of a question of %s is unchanged",
     (name, asked) => {
       expect(views.find((view) => view.name === name)?.question.valid(asked)).toEqual(asked);
     },
   );
 
-  test("of another run keeps all but the number of an event", () => {
+  test("inRun of another run drops only the event number", () => {
     const slice = views.find((view) => view.name === "slice");
     expect(slice?.inRun?.({ target: { event: 3 }, run: "old", level: "module" }, "new")).toEqual({
       target: {},
@@ -102,7 +105,7 @@ describe("a view's question", () => {
     expect(slice?.inRun?.({ target: { text: "x" }, run: "old" }, "")).toEqual({ target: { text: "x" } });
   });
 
-  test("of the critical path follows from that of the slice, without its events", () => {
+  test("following of the critical path takes target and run from the slice", () => {
     const path = views.find((view) => view.name === "path");
     expect(
       path?.following?.("slice", { target: { event: 3 }, run: "r", level: "event", maxNodes: 9 }, undefined),
@@ -113,15 +116,15 @@ describe("a view's question", () => {
     expect(path?.following?.("diff", {}, undefined)).toBeUndefined();
   });
 
-  test("names of views, and the letters that lead to them, are unique", () => {
+  test("names and keys of views are unique", () => {
     for (const names of [views.map((view) => view.name), views.map((view) => view.key).filter(Boolean)]) {
       expect(new Set(names).size).toBe(names.length);
     }
   });
 });
 
-describe("a trail", () => {
-  test("is gone back and forward, and forgets what is left behind", () => {
+describe("trail", () => {
+  test("steps back and forward, and a new step drops the later ones", () => {
     let trail = extended(extended(startTrail("a"), "b"), "c");
     const back = stepped(trail, -2);
     expect(back && current(back)).toBe("a");
@@ -132,21 +135,21 @@ describe("a trail", () => {
     expect(replaced(trail, "e").states).toEqual(["a", "b", "e"]);
   });
 
-  test("keeps so many steps and no more, the present one always", () => {
+  test("over its limit drops the oldest steps", () => {
     let trail = startTrail("0");
     for (let step = 1; step < 200; step += 1) trail = extended(trail, String(step));
     expect([trail.states.length, current(trail), trail.at]).toEqual([51, "199", 50]);
   });
 
   test.each([null, "x", {}, { states: ["a"], at: 1 }, { states: [1], at: 0 }, { states: [], at: 0 }])(
-    "is not made of %j",
+    "savedTrail of invalid JSON is undefined: %j",
     (value) => {
       expect(savedTrail(value)).toBeUndefined();
     },
   );
 });
 
-test("answers are recalled by their whole question until something may have changed", () => {
+test("answer cache recalls by method and parameters until it is cleared", () => {
   const answers = new Answers();
   answers.keep("clew/slice", { target: { event: 1 } }, "one");
   answers.keep("clew/slice", { target: { event: 2 } }, "two");

@@ -3,7 +3,7 @@ import { Requests } from "../../../src/panel/app/requests";
 import { Store } from "../../../src/panel/app/store";
 import type { Transport } from "../../../src/panel/app/transport";
 
-/** A server that never answers, and whom nobody waits for any more. */
+/** Makes requests to a server that never answers, and lists the aborted ones. */
 function unanswered(): { asking: Requests; ended: string[] } {
   const ended: string[] = [];
   const request = (method: string, _params: object, signal?: AbortSignal): Promise<never> =>
@@ -17,8 +17,8 @@ function unanswered(): { asking: Requests; ended: string[] } {
   return { asking: new Requests(new Store(100, { view: "", asked: {}, flow: "auto", search: "" }), transport), ended };
 }
 
-describe("what is asked", () => {
-  it("ends with its question where it is part of one, and a step of a walk goes on", async () => {
+describe("requests", () => {
+  it("begin() aborts requests of the previous question, but not a walk step", async () => {
     const { asking, ended } = unanswered();
     const slice = asking.request("clew/slice", { target: {} }, true);
     void asking.request("clew/walk", { target: {} }).catch(() => undefined);
@@ -27,7 +27,7 @@ describe("what is asked", () => {
     expect(ended).toEqual(["clew/slice"]);
   });
 
-  it("ends when the user stops it, whatever it is, and what is asked later is not stopped", async () => {
+  it("stop() aborts all open requests, but no later request", async () => {
     const { asking, ended } = unanswered();
     const asked = [asking.request("clew/slice", { target: {} }, true), asking.request("clew/walk", { target: {} })];
     asking.stop();

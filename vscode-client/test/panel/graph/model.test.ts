@@ -1,4 +1,4 @@
-/** Facts about what the panel makes of the server's answers. */
+/** The models that the panel makes of the server's answers. */
 import { describe, expect, test } from "vitest";
 import { layered } from "../../../src/panel/graph/layout/layered";
 import { chainLines } from "../../../src/panel/views/slice/chainLines";
@@ -25,25 +25,25 @@ import { edge, node, row, segment, slice, step } from "../../support/samples";
 
 const measure = (text: string): number => text.length * 7;
 
-test("a sentence keeps its numbers and their units together", () => {
+test("arrows() keeps numbers and units together", () => {
   expect(arrows("took 1.2 ms -> 30 s (18 %), 5 spans, 3 minutes later")).toBe(
     "took 1.2\u00a0ms → 30\u00a0s (18\u00a0%), 5 spans, 3 minutes later",
   );
 });
 
-describe("the graph of a slice", () => {
-  test("numbers the nodes by the chain's steps, several where the chain returns", () => {
+describe("slice graph", () => {
+  test("numbers nodes by the steps of the chain, several if the chain returns", () => {
     const graph = fromSlice(slice([node("a"), node("b")], [], [step("b"), step("a"), step("b")]));
     expect(graph.byId.get("b")?.steps).toEqual([1, 3]);
     expect(graph.byId.get("a")?.steps).toEqual([2]);
   });
 
-  test("is in the order of time whatever order the server sends", () => {
+  test("is sorted by time", () => {
     const nodes = [node("late", { firstNs: 9 }), node("early", { firstNs: 1 }), node("also early", { firstNs: 1 })];
     expect(fromSlice(slice(nodes, [])).nodes.map((one) => one.id)).toEqual(["also early", "early", "late"]);
   });
 
-  test("leaves out edges to nodes that were not sent", () => {
+  test("leaves out edges to missing nodes", () => {
     const graph = fromSlice(slice([node("a"), node("b")], [edge("a", "b"), edge("a", "hidden"), edge("gone", "b")]));
     expect(graph.edges.map((one) => [one.source, one.target])).toEqual([["a", "b"]]);
   });
@@ -53,7 +53,7 @@ describe("the graph of a slice", () => {
     expect(new Set(graph.edges.map((one) => one.id)).size).toBe(2);
   });
 
-  test("is searched by every word, in label, process and kind", () => {
+  test("search matches every word in label, process and kind", () => {
     const nodes = [node("m:Index.lookup"), node("m:Index.add"), node("log", { process: "c3", label: "Write failed" })];
     const graph = fromSlice(slice(nodes, []));
     expect(search(graph, "index LOOK")).toEqual(["m:Index.lookup"]);
@@ -61,7 +61,7 @@ describe("the graph of a slice", () => {
     expect(search(graph, "  ")).toEqual([]);
   });
 
-  test("finds a function's nodes by its name, and by its lines where nodes are events", () => {
+  test("nodesOf finds nodes of a function by name, or by lines if nodes are events", () => {
     const at = (line: number): Partial<ReturnType<typeof node>> => ({ location: { path: "/p/index.py", line } });
     const graph = fromSlice(slice([node("1", at(40)), node("2", at(61)), node("pkg.index:Index.lookup")], []));
     expect(nodesOf(graph, "pkg.index:Index.lookup", null)).toEqual(["pkg.index:Index.lookup"]);
@@ -69,7 +69,7 @@ describe("the graph of a slice", () => {
     expect(nodesOf(graph, "nothing", { path: "/p/other.py", line: 38, endLine: 45 })).toEqual([]);
   });
 
-  test("gives boxes that hold their texts, and room for labels between layers", () => {
+  test("layoutInput sizes nodes by their texts and layers by their labels", () => {
     const chained = edge("a", "b", { kind: "use", channel: "a channel with a long name", onChain: true });
     const graph = fromSlice(slice([node("a"), node("b".repeat(20))], [edge("a", "b".repeat(20)), chained]));
     const input = layoutInput(graph, "right", measure);
@@ -80,7 +80,7 @@ describe("the graph of a slice", () => {
   });
 });
 
-describe("many nodes", () => {
+describe("coalesce", () => {
   const nodes = Array.from({ length: 900 }, (_, index) =>
     node(`pkg.${["wire", "store", "index"][index % 3] ?? ""}:f${index}`, {
       process: `c${index % 2}`,
@@ -91,19 +91,19 @@ describe("many nodes", () => {
   const edges = nodes.slice(1).map((one, index) => edge(nodes[Math.floor(index / 2)]?.id ?? "", one.id, { count: 2 }));
   const graph = fromSlice(slice(nodes, edges));
 
-  test("are drawn together until few enough to lay out, and none is lost", () => {
+  test("joins nodes down to the limit and loses none", () => {
     const small = coalesce(graph, 500);
     expect(small.nodes.length).toBeLessThanOrEqual(500);
     const held = small.nodes.flatMap((one) => (one.members.length > 0 ? one.members : [one.id]));
     expect(held.sort()).toEqual(nodes.map((one) => one.id).sort());
   });
 
-  test("keep the root and the chain apart", () => {
+  test("never joins the root and the chain", () => {
     const small = coalesce(graph, 100);
     for (const one of graph.nodes.filter((any) => any.onChain || any.root)) expect(small.byId.has(one.id)).toBe(true);
   });
 
-  test("keep the counts of the edges that are still seen", () => {
+  test("keeps the counts of edges between groups", () => {
     const small = coalesce(graph, 500);
     const groupOf = new Map(small.nodes.flatMap((one) => one.members.map((member) => [member, one.id] as const)));
     const seen = graph.edges.filter((one) => {
@@ -114,7 +114,7 @@ describe("many nodes", () => {
     expect(sum(small.edges)).toBe(sum(seen));
   });
 
-  test("are taken apart when the user opens a group", () => {
+  test("separates the members of an opened group", () => {
     const small = coalesce(graph, 700);
     const group = small.nodes.find((one) => one.members.length > 0);
     const opened = coalesce(graph, 860, new Set([group?.id ?? ""]));
@@ -122,12 +122,12 @@ describe("many nodes", () => {
     for (const member of group?.members ?? []) expect(opened.byId.has(member)).toBe(true);
   });
 
-  test("stay as they are when they are few", () => {
+  test("of few nodes returns the graph itself", () => {
     expect(coalesce(graph, 900)).toBe(graph);
   });
 });
 
-describe("the chain", () => {
+describe("chain lines", () => {
   const lines = chainLines(
     [
       step("log", { process: "python app server", detail: "handler at app.py:7 · 2 other causes", otherCauses: 2 }),
@@ -138,7 +138,7 @@ describe("the chain", () => {
     shortProcesses(["python app server", "python app client"]),
   );
 
-  test("has a line per step, from what was asked to the cause", () => {
+  test("have one line per step, from the target to the cause", () => {
     expect(lines.map((line) => [line.number, line.title])).toEqual([
       [1, "log"],
       [2, "lookup"],
@@ -147,7 +147,7 @@ describe("the chain", () => {
     ]);
   });
 
-  test("says between two lines how the upper depends on the lower", () => {
+  test("name the dependence on the next line", () => {
     expect(lines.map((line) => line.because)).toEqual([
       "part of",
       "last changed by: chunk 17",
@@ -157,59 +157,59 @@ describe("the chain", () => {
     expect(lines.map((line) => line.kind)).toEqual(["scope", "state", "use", "scope"]);
   });
 
-  test("marks where it comes from another process", () => {
+  test("mark steps from another process", () => {
     expect(lines.map((line) => line.crosses)).toEqual([false, false, true, false]);
   });
 
-  test("says once how many other causes there are", () => {
+  test("leave the number of other causes out of the detail", () => {
     expect(lines[0]?.detail).toBe("handler at app.py:7");
   });
 });
 
-describe("short names of processes", () => {
-  test("are the words by which their command lines differ", () => {
+describe("shortProcesses", () => {
+  test("are the words in which the command lines differ", () => {
     const names = ["c1", "c2"].map((name) => `shop server --name ${name} --data /tmp/x --generation 1`);
     const short = shortProcesses([...names, "shop client --name client-1 --data /tmp/x", "shop.scenario"]);
     expect([...short.values()]).toEqual(["server c1", "server c2", "client client-1", "shop.scenario"]);
   });
 
-  test("have numbers only where nothing else tells them apart", () => {
+  test("have numbers only if no other word differs", () => {
     const short = shortProcesses(["app worker 1", "app worker 2", "app web 1"]);
     expect(new Set(short.values()).size).toBe(3);
     expect(short.get("app web 1")).toBe("web");
   });
 
-  test("are the whole names where those say the same in other words", () => {
+  test("are the whole names if only options differ", () => {
     const short = shortProcesses(["app --a x", "app --b x"]);
     expect([...short.values()]).toEqual(["app --a x", "app --b x"]);
   });
 });
 
-describe("the critical path's rows", () => {
+describe("critical path rows", () => {
   const segments = Array.from({ length: 60 }, (_, index) =>
     segment(`s${index}`, index * 1000, index % 10 === 5 ? 900 : 1),
   );
 
-  test("fold short segments between long ones, and lose none", () => {
+  test("fold short segments between long segments and lose none", () => {
     const rows = segmentRows(segments, 24);
     expect(rows.flatMap((one) => one.segments)).toEqual(segments);
     expect(rows.map((one) => one.segments.length)).toEqual([5, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 4]);
   });
 
-  test("add up", () => {
+  test("add up to the sum of the segments", () => {
     const sum = segments.reduce((total, one) => total + one.selfNs, 0);
     expect(segmentRows(segments, 3).reduce((total, one) => total + one.selfNs, 0)).toBe(sum);
   });
 
-  test("are all there when the user opens them, and when there are few", () => {
+  test("are not folded if opened or few", () => {
     const starts = segmentRows(segments, 24).map((one) => one.startNs);
     expect(segmentRows(segments, 24, new Set(starts))).toHaveLength(60);
     expect(segmentRows(segments.slice(0, 8), 24)).toHaveLength(8);
   });
 });
 
-describe("the rows of a diff", () => {
-  test("share one scale, and say the change without colour", () => {
+describe("diff rows", () => {
+  test("share one scale and show the change without colour", () => {
     const [slow, same] = diffLines([row("slow", 100, 1_000), row("same", 500, 500)]);
     expect([slow?.before, slow?.after, same?.before]).toEqual([0.1, 1, 0.5]);
     expect([slow?.change, slow?.factor, slow?.trend]).toEqual(["+900 ns", "×10", "slower"]);
@@ -217,7 +217,7 @@ describe("the rows of a diff", () => {
     expect([same?.change, same?.factor, same?.trend]).toEqual(["±0", "", "same"]);
   });
 
-  test("say what is new and what is gone", () => {
+  test("name new and removed functions", () => {
     const [added, removed] = diffLines([
       row("a", 0, 70, { status: "after", callsBefore: 0 }),
       row("b", 70, 0, { status: "before", callsAfter: 0 }),
@@ -226,14 +226,14 @@ describe("the rows of a diff", () => {
     expect([removed?.factor, removed?.calls]).toEqual(["gone", "10 → –"]);
   });
 
-  test("are filtered by every word", () => {
+  test("filter matches every word", () => {
     const rows = [row("pkg:Index.lookup", 1, 2), row("pkg:Index.add", 1, 2)];
     expect(filterRows(rows, "index LOOK").map((one) => one.label)).toEqual(["pkg:Index.lookup"]);
     expect(filterRows(rows, "")).toHaveLength(2);
   });
 });
 
-describe("arrow keys", () => {
+describe("arrow keys in a graph", () => {
   const graph = fromSlice(
     slice(
       [node("root", { root: true }), node("left"), node("right", { onChain: true }), node("leaf")],
@@ -242,16 +242,16 @@ describe("arrow keys", () => {
   );
   const layout = layered(layoutInput(graph, "down", measure));
 
-  test("begin at the root", () => {
+  test("start at the root", () => {
     expect(start(graph)).toBe("root");
   });
 
-  test("go along the chain first, and back", () => {
+  test("follow the chain first, and back", () => {
     expect(go(graph, layout, "root", "ArrowDown")).toBe("right");
     expect(go(graph, layout, "right", "ArrowUp")).toBe("root");
   });
 
-  test("go to the neighbour in the same layer, and stop at the end", () => {
+  test("lead to the neighbour in the layer and stop at the end", () => {
     const [first, second] = ["left", "right"].sort(
       (a, b) =>
         (layout.nodes.find((node) => node.id === a)?.x ?? 0) - (layout.nodes.find((node) => node.id === b)?.x ?? 0),
@@ -261,12 +261,12 @@ describe("arrow keys", () => {
     expect(go(graph, layout, second ?? "", "ArrowRight")).toBeUndefined();
   });
 
-  test("turn with the flow", () => {
+  test("follow the direction of the flow", () => {
     const turned = layered(layoutInput(graph, "right", measure));
     expect(go(graph, turned, "root", "ArrowRight")).toBe("right");
   });
 
-  test("reach every box from the root", () => {
+  test("reach every node from the root", () => {
     const reached = new Set(["root"]);
     const queue = ["root"];
     for (let id = queue.pop(); id !== undefined; id = queue.pop()) {
@@ -282,7 +282,7 @@ describe("arrow keys", () => {
   });
 });
 
-describe("words", () => {
+describe("format", () => {
   test.each([
     [0, "0 ns"],
     [999, "999 ns"],
@@ -292,11 +292,11 @@ describe("words", () => {
     [4_820_000_000, "4.82 s"],
     [125_000_000_000, "2 min 05 s"],
     [-40_000, "−40.0 µs"],
-  ])("%d ns is %s", (ns, text) => {
+  ])("duration of %d ns is %s", (ns, text) => {
     expect(duration(ns)).toBe(text);
   });
 
-  test("of changes, counts, times, places", () => {
+  test("formats changes, counts, times and places", () => {
     expect([change(0), change(1_500_000), change(-2_000)]).toEqual(["±0", "+1.5 ms", "−2 µs"]);
     expect([count(1, "process"), count(12_345, "process"), count(2, "query")]).toEqual([
       "1 process",
@@ -314,14 +314,14 @@ describe("words", () => {
     expect([libraryPlace("/w/lib/app.py"), libraryPlace("/w/python3/app.py")]).toEqual(["", ""]);
   });
 
-  test("of functions are short and still tell them apart", () => {
+  test("shortLabel is short and unambiguous", () => {
     expect(shortLabel("pkg.index:Index.lookup")).toBe("Index.lookup");
     expect(shortLabel("pkg.process:main")).toBe("process.main");
     expect(shortLabel("pkg.m:make.<locals>.inner")).toBe("make.inner");
     expect(shortLabel("Write request failed: chunk 17")).toBe("Write request failed: chunk 17");
   });
 
-  test("too long for their room are cut in the middle", () => {
+  test("elide cuts long texts in the middle", () => {
     const fits = (text: string): boolean => text.length <= 10;
     expect(elide("short", fits)).toBe("short");
     expect(elide("a very long name indeed", fits)).toMatch(/^a very?.*….*eed$/);
@@ -329,7 +329,7 @@ describe("words", () => {
   });
 });
 
-test("a key leads from row to row of a table, never out of it", () => {
+test("rowStep leads from row to row and never outside of the table", () => {
   expect(
     ["ArrowDown", "ArrowUp", "PageDown", "PageUp", "Home", "End", "Tab"].map((key) => rowStep(key, 3, 20)),
   ).toEqual([4, 2, 13, 0, 0, 19, undefined]);
@@ -342,6 +342,6 @@ test.each([
   ["`a` and `b`", ["", "a", " and ", "b", ""]],
   ["a ` that has no pair", ["a ` that has no pair"]],
   ["", [""]],
-])("of %j, what stands between backquotes is code", (sentence, pieces) => {
+])("withCode of %j splits text and code in backquotes", (sentence, pieces) => {
   expect(withCode(sentence)).toEqual(pieces);
 });

@@ -1,4 +1,4 @@
-/** Facts about reports: a question finds its own answer, however it is asked, and no other. */
+/** Reports: a request finds its own stored answer in any equivalent form, and no other answer. */
 import { describe, expect, test } from "vitest";
 import { answersOf, type ReportData } from "../../../src/panel/report/answers";
 import type { ReportWalk } from "../../../src/panel/views/walk/report";
@@ -54,8 +54,8 @@ const DATA: ReportData = {
 };
 const answer = answersOf(DATA);
 
-describe("a report", () => {
-  test("answers a question however it is put", () => {
+describe("report answers", () => {
+  test("are found for equivalent parameters", () => {
     expect(answer("clew/slice", { target: { event: 7 }, maxNodes: 300, direction: "backward" })).toBe("slice");
     expect(answer("clew/slice", { run: "after", level: "function", target: { event: 7, text: null } })).toBe("slice");
     expect(answer("clew/slice", { target: {}, run: "" })).toBe("newest");
@@ -75,11 +75,11 @@ describe("a report", () => {
     { target: { event: 7 }, level: "module" },
     { target: { event: 7 }, run: "1-after" },
     { target: { text: "7" } },
-  ])("says that it has no answer to %j", (params) => {
+  ])("throw for a request that is not stored: %j", (params) => {
     expect(() => answer("clew/slice", params)).toThrow("not in the report");
   });
 
-  test("has the source around the places it names, and says where it has none", () => {
+  test("have the source around stored places and a message elsewhere", () => {
     const at = (path: string, line: number, context = 1): object =>
       answer("clew/source", { location: { path, line }, context }) as object;
     expect(at("/w/a.py", 12)).toMatchObject({ firstLine: 11, lines: ["eleven", "twelve", "thirteen"], message: "" });
@@ -92,7 +92,7 @@ describe("a report", () => {
   });
 });
 
-describe("walks of a report", () => {
+describe("report walks", () => {
   const card = (event: number): WalkCard => ({
     event,
     title: `event ${event}`,
@@ -132,7 +132,7 @@ describe("walks of a report", () => {
   const step = (event: number, name: WalkWay["step"], choice = 0): WalkResult =>
     ask("clew/walk", { target: { event }, run: "2-after", step: name, choice }) as WalkResult;
 
-  test("go from event to event, with all that the server said of the step", () => {
+  test("step from event to event with the answers of the server", () => {
     expect(ask("clew/walk", { target: { event: 1 }, run: "" })).toMatchObject({
       ...walk.places[0],
       moved: true,
@@ -148,11 +148,11 @@ describe("walks of a report", () => {
     expect(step(1, "effect", 7)).toMatchObject({ sentence: "to 2", choice: 0 });
   });
 
-  test("stay where nothing lies in that direction, and say why", () => {
+  test("stay at the event if the direction has no end, with the reason", () => {
     expect(step(1, "cause")).toMatchObject({ ...walk.places[0], moved: false, sentence: "no cause", ends: [] });
   });
 
-  test("end where the report does: at events and runs that it does not have", () => {
+  test("throw for events and runs outside of the report", () => {
     expect(() => step(2, "effect")).toThrow("not in the report");
     expect(() => step(9, "cause")).toThrow("not in the report");
     expect(() => ask("clew/walk", { target: { event: 1 }, run: "0-before" })).toThrow("not in the report");

@@ -35,7 +35,7 @@ function result(segments: PathSegment[], more: Partial<CriticalPathResult> = {})
   };
 }
 
-/** Stretches one after the other, on some strands. */
+/** Makes sequential segments on random strands. */
 function made(seed: number): PathSegment[] {
   const numbers = random(seed);
   let now = numbers.below(1000);
@@ -54,8 +54,8 @@ function made(seed: number): PathSegment[] {
   });
 }
 
-describe("lanes of a path", () => {
-  it("have each stretch once, at its time, the waiting before the work, and no more lanes than were asked for", () => {
+describe("pathLanes", () => {
+  it("has each segment once at its time, waiting before work, on at most the given lanes", () => {
     for (let seed = 1; seed <= 60; seed++) {
       const segments = made(seed);
       const { lanes, handOvers } = pathLanes(result(segments), 5);
@@ -77,7 +77,7 @@ describe("lanes of a path", () => {
     }
   });
 
-  it("keep the threads with most of the path, and put the others into the last one", () => {
+  it("keeps the threads with most of the path and joins the others in the last lane", () => {
     const long = { ...segment("app:f", 0, 900), strand: "main", startNs: 0, endNs: 900 };
     const short = [1, 2, 3].map((at) => ({
       ...segment("app:g", 899 + at, 1), strand: `t${at}`, startNs: 899 + at, endNs: 900 + at,
@@ -91,8 +91,8 @@ describe("lanes of a path", () => {
   });
 });
 
-describe("a path by label", () => {
-  it("has the sums of its segments, the longest label first", () => {
+describe("pathGroups", () => {
+  it("have the sums of their segments, the longest label first", () => {
     for (let seed = 1; seed <= 60; seed++) {
       const segments = made(seed);
       const groups = pathGroups(result(segments), false);
@@ -110,7 +110,7 @@ describe("a path by label", () => {
     }
   });
 
-  it("leaves to the others what only ran beside it, and asks what if of those that worked", () => {
+  it("separate labels on the path from parallel labels; whatIfLabels have those with work", () => {
     const path = result([segment("app:f", 0, 50, 10), segment("app:g", 60, 80)], {
       beside: [
         { label: "app:f", workNs: 70, slackNs: 0, location: null },
@@ -131,14 +131,14 @@ describe("a path by label", () => {
   });
 });
 
-describe("a search in a path", () => {
+describe("path search", () => {
   const segments = [
     { ...segment("app:Store.write", 0, 5, 2), process: "server c1", strand: "Task-1", waitFor: "a lock" },
     { ...segment("app:Store.read", 7, 5, 0), process: "client", strand: "MainThread", waitFor: "" },
   ];
   const found = (text: string): string[] => filterSegments(segments, text).map((one) => one.label);
 
-  it("finds segments by label, process, thread or task, and what they waited for, in any case", () => {
+  it("finds segments by label, process, strand and wait, ignoring case", () => {
     expect(found("store.WRITE")).toEqual(["app:Store.write"]);
     expect(found("mainthread")).toEqual(["app:Store.read"]);
     expect(found("c1 lock")).toEqual(["app:Store.write"]);
@@ -146,14 +146,14 @@ describe("a search in a path", () => {
     expect(found(" ")).toHaveLength(2);
   });
 
-  it("finds labels by what their segments waited for", () => {
+  it("finds labels by the waits of their segments", () => {
     const groups = pathGroups(result(segments), false);
     expect(filterGroups(groups, "lock").map((one) => one.label)).toEqual(["app:Store.write"]);
     expect(filterGroups(groups, "store")).toHaveLength(2);
   });
 });
 
-describe("what is searched for in a list of a path", () => {
+describe("pathChoices", () => {
   const path = result([
     segment("app:f", 0, 5),
     segment("app:g", 5, 5),
@@ -161,7 +161,7 @@ describe("what is searched for in a list of a path", () => {
     segment("lib:h", 15, 5),
   ]);
 
-  it.each(["order", "label"] as const)("is there once, however many segments it has: %s", (list) => {
+  it.each(["order", "label"] as const)("have each label once in the list by %s", (list) => {
     const [all, some] = [pathChoices(path, list, ""), pathChoices(path, list, "app")];
     expect([all.length, some.length]).toEqual([3, 2]);
     expect(new Set(all).size).toBe(3);

@@ -1,4 +1,4 @@
-/** Facts about how missing events and clocks of several machines are shown. */
+/** How missing events and the clocks of several machines are shown. */
 import { describe, expect, test } from "vitest";
 import { chainLines } from "../../../src/panel/views/slice/chainLines";
 import { coalesce } from "../../../src/panel/graph/coalesce";
@@ -9,28 +9,28 @@ import { segmentRows, withGaps } from "../../../src/panel/segments/rows";
 import { random } from "../../support/random";
 import { edge, gap, node, segment, slice, step } from "../../support/samples";
 
-describe("a gap's place in time", () => {
-  test("is the share of the whole that it takes", () => {
+describe("gapSpans", () => {
+  test("are shares of the whole time", () => {
     expect(gapSpans([gap(20, 40)], 0, 100, 0.01)).toEqual([{ start: 0.2, length: 0.2 }]);
   });
 
-  test("is cut where the whole ends, and left out where it lies beyond", () => {
+  test("are cut at the ends of the whole and left out beyond", () => {
     expect(gapSpans([gap(-50, 25), gap(75, 500), gap(101, 200)], 0, 100, 0.01)).toEqual([
       { start: 0, length: 0.25 },
       { start: 0.75, length: 0.25 },
     ]);
   });
 
-  test("can be seen however short it is, also at the end", () => {
+  test("have a minimum length, also at the end", () => {
     expect(gapSpans([gap(100, 100)], 0, 100, 0.05)).toEqual([{ start: 0.95, length: 0.05 }]);
   });
 
-  test("is all of a moment", () => {
+  test("of a single moment cover all of it", () => {
     expect(gapSpans([gap(5, 9)], 5, 5, 0.1)).toEqual([{ start: 0, length: 1 }]);
     expect(gapSpans([gap(6, 9)], 5, 5, 0.1)).toEqual([]);
   });
 
-  test("never overlaps another's, whatever they are", () => {
+  test("never overlap and cover every gap", () => {
     const chance = random(7);
     for (let round = 0; round < 200; round += 1) {
       const gaps = Array.from({ length: chance.below(8) }, () => {
@@ -57,15 +57,15 @@ describe("a gap's place in time", () => {
   });
 });
 
-describe("a gap's name", () => {
-  test("says calls of a function, or events of a thread, and how many if that is known", () => {
+describe("gapName", () => {
+  test("counts calls of a function or events of a thread, if the number is known", () => {
     expect(gapName(gap(0, 1))).toBe("41 calls of store.look_up");
     expect(gapName(gap(0, 1, { lost: 1, function: "" }))).toBe("1 event of main");
     expect(gapName(gap(0, 1, { lost: null }))).toBe("calls of store.look_up");
   });
 });
 
-describe("the graph", () => {
+describe("graph with gaps", () => {
   const result = {
     ...slice(
       [node("a", { gaps: [0], machine: "south", firstNs: 0, lastNs: 100 }), node("b", { machine: "north" })],
@@ -82,7 +82,7 @@ describe("the graph", () => {
     ],
   };
 
-  test("has gaps in the boxes beside them and in the order that passes them", () => {
+  test("has gaps in adjacent nodes and order edges", () => {
     const graph = fromSlice(result);
     expect(graph.byId.get("a")?.gapSpans).toEqual([{ start: 0.5, length: 0.5 }]);
     expect(graph.byId.get("b")?.gaps).toEqual([]);
@@ -90,13 +90,13 @@ describe("the graph", () => {
     expect(graph.byId.get("a")?.facts).toContainEqual({ name: "Machine", value: "south" });
   });
 
-  test("names machines behind processes where there are several", () => {
+  test("names machines after processes only if there are several", () => {
     expect([...fromSlice(result).processes.values()]).toEqual(["c1 @ north", "c2 @ south"]);
     const one = result.processes.map((process) => ({ ...process, machine: "" }));
     expect([...withMachines(new Map([["c1", "c1"]]), one).values()]).toEqual(["c1"]);
   });
 
-  test("keeps gaps and clocks of what is drawn together", () => {
+  test("keeps gaps and clocks of coalesced nodes", () => {
     const many = Array.from({ length: 40 }, (_, index) =>
       node(`m${index % 2}:f${index}`, { gaps: index === 7 ? [0] : [] }),
     );
@@ -110,8 +110,8 @@ describe("the graph", () => {
   });
 });
 
-describe("the chain", () => {
-  test("says between two steps what is missing and how their clocks were put together", () => {
+describe("chain lines with gaps", () => {
+  test("name missing events and clock corrections between steps", () => {
     const [first, second] = chainLines(
       [
         step("a", { gaps: [gap(1, 2)], hiddenGaps: 3 }),
@@ -126,13 +126,13 @@ describe("the chain", () => {
   });
 });
 
-describe("the critical path", () => {
+describe("critical path rows with gaps", () => {
   const inside = { ...segment("work", 100, 50), gaps: [1] };
   const rows = segmentRows([segment("ask", 0, 100), inside, { ...segment("more", 150, 50), gaps: [1] }], 10);
   const order = (gaps: ReturnType<typeof gap>[]): string[] =>
     withGaps(rows, gaps).map((line) => line.row?.segments[0]?.label ?? line.gap?.why ?? "");
 
-  test("has a gap behind the first segment that it is in, else where it begins", () => {
+  test("have a gap after its first segment, or at its time", () => {
     const elsewhere = gap(20, 30, { why: "elsewhere" });
     expect(order([elsewhere, gap(120, 170, { why: "in work" })])).toEqual([
       "ask",
@@ -144,7 +144,7 @@ describe("the critical path", () => {
     expect(order([gap(-5, 3, { why: "before" })])).toEqual(["before", "ask", "work", "more"]);
   });
 
-  test("is as it was where nothing is missing", () => {
+  test("without gaps are unchanged", () => {
     expect(order([])).toEqual(["ask", "work", "more"]);
   });
 });

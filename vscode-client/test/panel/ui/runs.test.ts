@@ -1,4 +1,4 @@
-/** Facts about how runs are called in a picker. */
+/** The titles of runs in a picker. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { runTitle } from "../../../src/panel/ui/runs";
 import type { RunRef } from "../../../src/shared/protocol";
@@ -17,7 +17,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("of a program that runs it is said for how long it has, of one that ended how", () => {
+test("runTitle of a live run has its running time, and of a finished run its exit code", () => {
   const said = (ago: number): string => runTitle(run({ finished: false, started: NOW - ago })).replace(/^.* · /, "");
   expect([0, 0.9, 1, 59, 60, 47 * 60 + 59, 48 * 60].map((minutes) => said(minutes * MINUTE))).toEqual([
     "running", "running", "running for 1 min", "running for 59 min", "running for 1 h", "running for 47 h",

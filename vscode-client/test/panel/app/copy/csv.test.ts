@@ -1,4 +1,4 @@
-/** Facts about tables that are copied. */
+/** Tables copied as CSV. */
 import { expect, test } from "vitest";
 import { csv } from "../../../../src/panel/app/copy/csv";
 
@@ -7,10 +7,10 @@ test.each([
   [["1,234 calls", 'say "x"'], '"1,234 calls","say ""x"""\r\n'],
   [["two\n  lines", ""], "two lines,\r\n"],
   [["=1+1", "@x", "-cmd", "+2.1 ms", "−2 µs", "-5"], "'=1+1,'@x,'-cmd,+2.1 ms,−2 µs,-5\r\n"],
-])("a row %j is %j", (row, text) => {
+])("csv of the row %j is %j", (row, text) => {
   expect(csv([row])).toBe(text);
 });
 
-test("rows are lines", () => {
+test("csv has a line per row", () => {
   expect(csv([["a"], ["b"]])).toBe("a\r\nb\r\n");
 });

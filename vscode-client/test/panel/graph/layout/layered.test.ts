@@ -1,4 +1,4 @@
-/** Facts about the layered layout, on graphs made by a small generator of its own. */
+/** The layered layout, on generated graphs. */
 import { describe, expect, test } from "vitest";
 import { linksToTurn } from "../../../../src/panel/graph/layout/acyclic";
 import { connectedParts, pack } from "../../../../src/panel/graph/layout/components";
@@ -19,7 +19,7 @@ function link(source: number, target: number, index: number): Link {
   return { id: `e${index}`, source: `n${source}`, target: `n${target}`, weight: index % 7 === 0 ? 4 : 1 };
 }
 
-/** A connected graph like a call graph: each box but the first hangs below an earlier one; the rest are shortcuts. */
+/** Makes a connected graph like a call graph: each node except the first is below an earlier one; other links are shortcuts. */
 function callGraph(number: number, perBox: number, seed: number): LayoutInput {
   const numbers = random(seed);
   const links = Array.from({ length: number - 1 }, (_, index) =>
@@ -50,7 +50,7 @@ function centres(layout: Layout): Map<string, PlacedNode> {
   return new Map(layout.nodes.map((node) => [node.id, node]));
 }
 
-/** Pairs of links whose straight lines between box centres cross. */
+/** Counts the pairs of links whose straight lines between node centres cross. */
 function crossings(layout: Layout, links: readonly Link[]): number {
   const at = centres(layout);
   const lines = links.flatMap((one) => {
@@ -71,14 +71,14 @@ function crossings(layout: Layout, links: readonly Link[]): number {
   return crossed;
 }
 
-describe.each(["down", "right"] as Flow[])("a graph that flows %s", (flow) => {
+describe.each(["down", "right"] as Flow[])("layered layout that flows %s", (flow) => {
   test.each([
     [1, 0],
     [2, 1],
     [40, 1.3],
     [120, 2],
     [300, 1.3],
-  ])("of %i boxes with %d links each has no overlapping boxes", (number, perBox) => {
+  ])("of %i nodes with %d links each has no overlapping nodes", (number, perBox) => {
     const layout = layered({ ...callGraph(number, perBox, 7), flow });
     expect(layout.nodes).toHaveLength(number);
     expect(overlapping(layout)).toEqual([]);
@@ -91,7 +91,7 @@ describe.each(["down", "right"] as Flow[])("a graph that flows %s", (flow) => {
     for (const one of input.links) expect(along(one.source)).toBeLessThan(along(one.target));
   });
 
-  test("lies at the origin and within its size", () => {
+  test("starts at the origin and fits its size", () => {
     const layout = layered({ ...callGraph(60, 1.4, 5), flow });
     const left = Math.min(...layout.nodes.map((node) => node.x - node.width / 2));
     const top = Math.min(...layout.nodes.map((node) => node.y - node.height / 2));
@@ -104,12 +104,12 @@ describe.each(["down", "right"] as Flow[])("a graph that flows %s", (flow) => {
   });
 });
 
-test("the same input gives the same picture", () => {
+test("layered layout of equal input is equal", () => {
   const input = callGraph(150, 1.5, 11);
   expect(layered(structuredClone(input))).toEqual(layered(input));
 });
 
-test("a tree is drawn without crossings", () => {
+test("layered layout of a tree has no crossings", () => {
   const input = callGraph(60, 0, 2);
   const tree = {
     ...input,
@@ -118,7 +118,7 @@ test("a tree is drawn without crossings", () => {
   expect(crossings(layered(tree), tree.links)).toBe(0);
 });
 
-test("there are less than half the crossings of the order given", () => {
+test("layered layout has less than half the crossings of the given order", () => {
   const input = callGraph(150, 1.3, 19);
   const layout = layered(input);
   const rows = new Map<number, number>();
@@ -134,7 +134,7 @@ test("there are less than half the crossings of the order given", () => {
   expect(crossings(layout, input.links)).toBeLessThan(crossings(naive, input.links) / 2);
 });
 
-test("every link has a route from its source's border to its target's, cycles and self-links too", () => {
+test("layered layout routes every link from border to border, with cycles and self-links", () => {
   const input = callGraph(40, 1.3, 23);
   const cyclic = { ...input, links: [...input.links, link(30, 2, 900), link(5, 5, 901), link(2, 30, 902)] };
   const layout = layered(cyclic);
@@ -154,14 +154,14 @@ test("every link has a route from its source's border to its target's, cycles an
   }
 });
 
-test("links between the same boxes are drawn beside each other", () => {
+test("layered layout separates parallel links", () => {
   const two = { id: "again", source: "n0", target: "n1", weight: 1 };
   const layout = layered({ ...callGraph(2, 1, 1), links: [link(0, 1, 0), two] });
   const [first, second] = layout.routes.map((route) => route.points[0]?.[0] ?? 0);
   expect(Math.abs((first ?? 0) - (second ?? 0))).toBeGreaterThan(4);
 });
 
-test("parts that are not connected lie apart", () => {
+test("layered layout separates unconnected parts", () => {
   const input = callGraph(30, 1.2, 29);
   const again = input.nodes.map((node) => ({ ...node, id: `other-${node.id}` }));
   const layout = layered({ ...input, nodes: [...input.nodes, ...again] });
@@ -169,13 +169,13 @@ test("parts that are not connected lie apart", () => {
   expect(overlapping(layout)).toEqual([]);
 });
 
-test("a link to a box that is not there is left out", () => {
+test("layered layout leaves out links to missing nodes", () => {
   const input = callGraph(3, 1, 31);
   const layout = layered({ ...input, links: [...input.links, link(0, 77, 99)] });
   expect(layout.routes.map((route) => route.id)).not.toContain("e99");
 });
 
-test("turning links round leaves no cycle and turns none of an acyclic graph", () => {
+test("linksToTurn breaks every cycle and turns no link of an acyclic graph", () => {
   const ids = Array.from({ length: 50 }, (_, index) => `n${index}`);
   const numbers = random(37);
   const anyLinks = Array.from({ length: 200 }, (_, index) => link(numbers.below(50), numbers.below(50), index));
@@ -197,7 +197,7 @@ test("turning links round leaves no cycle and turns none of an acyclic graph", (
   expect(linksToTurn(ids, callGraph(50, 2, 41).links).size).toBe(0);
 });
 
-test("connected parts keep every box and link, the largest first", () => {
+test("connectedParts have every node and link, the largest first", () => {
   const input = callGraph(20, 1.2, 43);
   const lone = { id: "lone", width: 10, height: 10 };
   const parts = connectedParts([lone, ...input.nodes], input.links);
@@ -205,7 +205,7 @@ test("connected parts keep every box and link, the largest first", () => {
   expect(parts[0]?.links).toHaveLength(input.links.length);
 });
 
-test("packed rectangles do not overlap and stay within the width", () => {
+test("pack places rectangles without overlap inside the width", () => {
   const numbers = random(47);
   const sizes = Array.from({ length: 20 }, () => ({ width: 20 + numbers.below(80), height: 20 + numbers.below(80) }));
   const corners = pack(sizes, 250, 10);
@@ -224,7 +224,7 @@ test("packed rectangles do not overlap and stay within the width", () => {
   });
 });
 
-test("labels that would cover each other are moved apart across the flow", () => {
+test("separateLabels moves overlapping labels apart across the flow", () => {
   const crowded: Label[] = [0, 4, 8].map((x, index) => ({ id: `l${index}`, at: [x, 50], width: 60, height: 16 }));
   const apart = separateLabels(crowded, "down");
   expect(apart).toHaveLength(3);
@@ -234,7 +234,7 @@ test("labels that would cover each other are moved apart across the flow", () =>
   });
 });
 
-test("a route passes through no box but its ends", () => {
+test("layered layout routes pass through no node except their ends", () => {
   const input = callGraph(120, 1.5, 53);
   const layout = layered(input);
   const ends = new Map(input.links.map((one) => [one.id, [one.source, one.target]]));
@@ -251,7 +251,7 @@ test("a route passes through no box but its ends", () => {
   expect(hits).toEqual([]);
 });
 
-test("of more labels than there is room for, none covers another", () => {
+test("separateLabels without enough space drops labels instead of overlapping", () => {
   const crowded: Label[] = Array.from({ length: 40 }, (_, index) => ({
     id: `l${index}`,
     at: [0, 0],
@@ -266,7 +266,7 @@ test("of more labels than there is room for, none covers another", () => {
   });
 });
 
-test("a graph with very many long edges is laid out all the same, with a route for each edge", () => {
+test("layered layout with many long links has a route for each", () => {
   const input = callGraph(400, 1, 59);
   const numbers = random(61);
   const long = Array.from({ length: 400 }, (_, index) =>

@@ -1,4 +1,4 @@
-/** Facts about the colours of theme.css: readable on their grounds, and told apart with any colour vision. */
+/** The colours of theme.css are readable on their background, and differ with any colour vision. */
 import { readFileSync } from "node:fs";
 import * as path from "node:path";
 import { describe, expect, test } from "vitest";
@@ -8,7 +8,7 @@ type Rgb = readonly [number, number, number];
 
 const css = readFileSync(path.join(import.meta.dirname, "../../../../src/panel/ui/styles/theme.css"), "utf8");
 
-/** The variables of the first rule whose selector is exactly this. */
+/** Returns the variables of the first rule with exactly this selector. */
 function variables(selector: string): ReadonlyMap<string, string> {
   const start = css.indexOf(`\n${selector} {`);
   if (start < 0) throw new Error(`theme.css has no rule for ${selector}`);
@@ -24,7 +24,7 @@ function rgb(hex: string): Rgb {
 const linear = (value: number): number => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
 const luminance = ([r, g, b]: Rgb): number => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
 
-/** As WCAG 2 defines it. */
+/** Returns the contrast as WCAG 2 defines it. */
 function contrast(a: string, b: string): number {
   const [low = 0, high = 0] = [luminance(rgb(a)), luminance(rgb(b))].sort((x, y) => x - y);
   return (high + 0.05) / (low + 0.05);
@@ -73,7 +73,7 @@ const THEMES = [
   ["dark", variables("body:where(.vscode-dark, .vscode-high-contrast:not(.vscode-high-contrast-light))"), "#181b20"],
 ] as const;
 
-describe.each(THEMES)("in the %s theme", (_name, found, ground) => {
+describe.each(THEMES)("%s theme", (_name, found, ground) => {
   const colour = (name: string): string => {
     const value = found.get(name);
     if (!value) throw new Error(`theme.css has no ${name}`);
@@ -81,19 +81,19 @@ describe.each(THEMES)("in the %s theme", (_name, found, ground) => {
   };
   const processes = [0, 1, 2, 3, 4, 5, 6, 7].map((number) => colour(`--p${number}`));
 
-  test("what is written in a colour has a contrast of 4.5 to the ground", () => {
+  test("text colours have a contrast of 4.5 to the background", () => {
     for (const name of ["--chain", "--path", "--before", "--after", "--gap"]) {
       expect([name, contrast(colour(name), ground) >= 4.5]).toEqual([name, true]);
     }
   });
 
-  test("lines and areas have a contrast of 3 to the ground", () => {
+  test("line and area colours have a contrast of 3 to the background", () => {
     for (const value of [...processes, colour("--edge-strong")]) {
       expect([value, contrast(value, ground) >= 3]).toEqual([value, true]);
     }
   });
 
-  test.each(Object.keys(VISIONS))("before and after, chain and path differ with %s vision", (vision) => {
+  test.each(Object.keys(VISIONS))("colours of before and after, chain and path differ with %s vision", (vision) => {
     for (const [a, b] of [
       ["--before", "--after"],
       ["--chain", "--path"],
@@ -102,7 +102,7 @@ describe.each(THEMES)("in the %s theme", (_name, found, ground) => {
     }
   });
 
-  test.each(Object.keys(VISIONS))("no two processes look alike with %s vision", (vision) => {
+  test.each(Object.keys(VISIONS))("colours of processes differ with %s vision", (vision) => {
     const close: string[] = [];
     processes.forEach((a, at) => {
       for (const b of processes.slice(at + 1)) {
@@ -113,7 +113,7 @@ describe.each(THEMES)("in the %s theme", (_name, found, ground) => {
   });
 });
 
-test("the browser's dark theme is the editor's", () => {
+test("dark theme of the browser equals that of the editor", () => {
   const dark = THEMES[1][1];
   const start = css.lastIndexOf("@media (prefers-color-scheme: dark)");
   const again = new Map(
@@ -122,7 +122,7 @@ test("the browser's dark theme is the editor's", () => {
   for (const [name, value] of dark) expect([name, again.get(name)]).toEqual([name, value]);
 });
 
-test("a name on the circle of an entity has a contrast of 4.5 to it, however busy that is", () => {
+test("entity names have a contrast of 4.5 to every shade of their circle", () => {
   const hex = (shade: Rgb): string =>
     `#${shade.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`;
   for (const shade of [...shadesOf(false), ...shadesOf(true)]) {

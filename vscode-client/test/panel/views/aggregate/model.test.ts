@@ -47,7 +47,7 @@ function box(path: Path, more: Partial<AggregateBox> = {}): AggregateBox {
   };
 }
 
-/** A made run with a few of everything in everything, some only once, as the server answers of it. */
+/** Makes a server for a random run with several children in most containers and one in some. */
 function server(numbers: RandomNumbers): (opened: readonly Path[]) => AggregateResult {
   const leaves: Path[] = [];
   const fill = (path: Path): void => {
@@ -107,8 +107,8 @@ function meets(a: Rectangle, b: Rectangle): boolean {
   return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 }
 
-describe("boxes that are opened in place", () => {
-  it("stay where they are, whatever else is opened or closed, and no frames overlap", () => {
+describe("aggregate layout of opened nodes", () => {
+  it("keeps nodes in place while others open or close, without overlapping frames", () => {
     for (let seed = 1; seed <= 40; seed++) {
       const numbers = random(seed);
       const ask = server(numbers);
@@ -127,7 +127,7 @@ describe("boxes that are opened in place", () => {
         frames.forEach((one, at) => {
           expect(frames.slice(at + 1).filter((other) => meets(one, other))).toEqual([]);
         });
-        // What closes its frame may open it elsewhere: others may have taken the room.
+        // A reopened frame may be elsewhere: others may have taken its space.
         places = now;
         const around = result.boxes.filter((one) => one.inside > 0);
         const chosen = around[numbers.below(around.length)];
@@ -137,7 +137,7 @@ describe("boxes that are opened in place", () => {
     }
   });
 
-  it("are each in one frame, as all that is drawn is", () => {
+  it("has each node in exactly one frame", () => {
     for (let seed = 1; seed <= 40; seed++) {
       const numbers = random(seed);
       const ask = server(numbers);
@@ -159,7 +159,7 @@ describe("boxes that are opened in place", () => {
     }
   });
 
-  it("have a frame beside the one they are in, level with the opened box", () => {
+  it("places a frame next to its parent frame, level with the opened node", () => {
     const groups: Group[] = [
       { id: "", anchor: "", members: ["a", "b"] },
       { id: "b", anchor: "b", members: ["b1", "b2"] },
@@ -172,7 +172,7 @@ describe("boxes that are opened in place", () => {
     expect(frame && rectangle(frame).top).toBe((places.get("b")?.y ?? 0) - 24 - HEAD);
   });
 
-  it("have one frame for those that have nothing else in them, named after all of them", () => {
+  it("joins single-child containers into one frame named after all of them", () => {
     const path = ["this machine", "db", "MainThread", "db"];
     const containers = [2, 3, 4].map((depth) => ({
       box: box(path.slice(0, depth), { inside: depth === 4 ? 2 : 1 }),
@@ -190,7 +190,7 @@ describe("boxes that are opened in place", () => {
     expect(others).toEqual([]);
   });
 
-  it("close with all that is opened in them, the innermost first", () => {
+  it("closes a node with all opened inside, the innermost first", () => {
     const [outer, inner, other] = [
       ["m", "a"],
       ["m", "a", "t"],
@@ -205,8 +205,8 @@ describe("boxes that are opened in place", () => {
   });
 });
 
-describe("arrow keys between boxes", () => {
-  it("lead to every box, and never past a nearer one straight ahead", () => {
+describe("aggregate arrow keys", () => {
+  it("reach every node and never skip a nearer node straight ahead", () => {
     const nested = nest(undefined, groupsOf(server(random(7))([["this machine", "process 0"]])));
     const layout = nestedLayout(nested, []);
     const keys = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"] as const;
@@ -226,8 +226,8 @@ describe("arrow keys between boxes", () => {
   });
 });
 
-describe("what a box says", () => {
-  it("is what boxes are compared by first", () => {
+describe("aggregate node", () => {
+  it("text starts with the selected measure", () => {
     const one = box(["m", "p"], { selfNs: 1_200_000, waitingNs: 3_000, calls: 12, errors: 2 });
     expect(meta(one, "self")).toBe("self 1.2 ms · 12 calls");
     expect(meta(one, "waiting")).toBe("waiting 3 µs · 12 calls");
@@ -236,7 +236,7 @@ describe("what a box says", () => {
     expect(meta(box(["m", "p"], { calls: 0, selfNs: 0, events: 7 }), "self")).toBe("7 events");
   });
 
-  it("is as hot as its share, and one that is opened is not", () => {
+  it("heat is its share, and zero if opened", () => {
     const ask = server(random(3));
     const result = ask([ask([]).boxes.find((one) => one.inside > 1)?.path ?? []]);
     const graph = aggregateGraph(result, groupsOf(result), "self");
@@ -245,7 +245,7 @@ describe("what a box says", () => {
     expect(graph.nodes.filter((node) => node.id !== opened).every((node) => node.heat === 0.5)).toBe(true);
   });
 
-  it("is joined to another by one edge, named by what says most, with all of them counted", () => {
+  it("pair has one edge with the best name and the sum of counts", () => {
     const result = {
       ...server(random(3))([]),
       boxes: [box(["m", "a"]), box(["m", "b"])],
@@ -259,7 +259,7 @@ describe("what a box says", () => {
     expect(graph.edges).toMatchObject([{ kind: "use", channel: "queue, lock", count: 10, latencyNs: 700 }]);
   });
 
-  it("is sorted by any column, both ways", () => {
+  it("list is sorted by any column, both ways", () => {
     const nodes = [box(["m", "b"], { calls: 1 }), box(["m", "a"], { calls: 9 }), box(["m", "c"], { calls: 5 })];
     const labels = (column: "label" | "calls", reverse: boolean): string =>
       sorted(nodes, column, reverse)

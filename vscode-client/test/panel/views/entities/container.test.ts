@@ -1,10 +1,10 @@
-/** Facts about the ways into containers and out again, also while an answer is under way. */
+/** Navigation into containers and out again, also while an answer is pending. */
 import { expect, test } from "vitest";
 import type { EntitiesQuestion } from "../../../../src/panel/views/entities/question";
 import { ContainerNavigation } from "../../../../src/panel/views/entities/container";
 import type { EntitiesResult } from "../../../../src/shared/protocol";
 
-/** What was asked last, and the way out of an answer in which containers are shown, the outermost first. */
+/** Makes a navigation at a question; `now` returns the container of the last question. */
 function asked(question: EntitiesQuestion): { inside: ContainerNavigation; now: () => number | undefined } {
   const context = {
     question,
@@ -19,7 +19,7 @@ function asked(question: EntitiesQuestion): { inside: ContainerNavigation; now: 
 const shown = (...entities: number[]): EntitiesResult =>
   ({ around: entities.map((entity) => ({ entity, name: `${entity}` })) }) as unknown as EntitiesResult;
 
-test("each way out leads out of one container, however late its answer comes", () => {
+test("container navigation out() leaves one container each time, also before the answer", () => {
   const { inside, now } = asked({ inside: 3 });
   const answer = shown(1, 2, 3);
   inside.out(answer);
@@ -32,7 +32,7 @@ test("each way out leads out of one container, however late its answer comes", (
   expect(now()).toBeUndefined();
 });
 
-test("out of a container that is not shown yet one comes back to the one that is", () => {
+test("container navigation out() of a container without answer returns to the shown one", () => {
   const { inside, now } = asked({ inside: 2 });
   inside.enter(3);
   expect(now()).toBe(3);

@@ -1,4 +1,4 @@
-/** Layouts of entities: where rings and forces put them, on the paper's systems and on random ones. */
+/** Layouts of entities by rings and forces, on the systems of the paper and on random systems. */
 import { describe, expect, test } from "vitest";
 import { automatic, LAYOUTS } from "../../../../src/panel/views/entities/layouts/auto";
 import { clarity, cross, isBetter } from "../../../../src/panel/views/entities/layouts/clarity";
@@ -33,7 +33,7 @@ import {
 
 const SEEDS = [1, 2, 3, 4, 5, 6];
 
-/** In containers at random, also in themselves and in each other, and in some that are not there. */
+/** Makes entities in random containers, including themselves, cycles and missing containers. */
 function anything(seed: number, count: number): EntityInput {
   const choose = random(seed);
   const talks = Array.from({ length: 2 * count }, (): [number, number] => [choose.below(count), choose.below(count)]);
@@ -45,8 +45,8 @@ const byId = (places: readonly Place[]): Map<number, Place> => new Map(places.ma
 const at = (places: readonly Place[], id: number): Place => byId(places).get(id) ?? { id, x: NaN, y: NaN, radius: NaN };
 const distance = (a: Place, b: Place): number => Math.hypot(a.x - b.x, a.y - b.y);
 
-describe("groups", () => {
-  test("have every entity once, after what it is in, whatever containers are said", () => {
+describe("entity groups", () => {
+  test("have every entity once, after its container, for any containers", () => {
     for (const seed of SEEDS) {
       const input = anything(seed, 40);
       const found = groups(input);
@@ -62,8 +62,8 @@ describe("groups", () => {
   });
 });
 
-describe.each(Object.entries({ concentric, untangled: untangle }))("%s", (_, layout) => {
-  test("puts nothing on another, and what is in a container into it", () => {
+describe.each(Object.entries({ concentric, untangled: untangle }))("%s layout", (_, layout) => {
+  test("places entities without overlap and inside their containers", () => {
     for (const seed of SEEDS.slice(0, 3)) {
       const input = anything(seed, 18);
       const found = groups(input);
@@ -86,7 +86,7 @@ describe.each(Object.entries({ concentric, untangled: untangle }))("%s", (_, lay
     }
   });
 
-  test("is the same for the same input, and nothing for nothing", () => {
+  test("of equal input is equal, and of no entities is empty", () => {
     const input = anything(9, 12);
     expect(layout(input)).toEqual(layout(input));
     expect(layout(system(0, []))).toEqual([]);
@@ -94,8 +94,8 @@ describe.each(Object.entries({ concentric, untangled: untangle }))("%s", (_, lay
   });
 });
 
-describe("a ring", () => {
-  test("has the numbers that were published", () => {
+describe("concentric layout", () => {
+  test("has the published radii", () => {
     const places = concentric(system(4, []));
     const share = Math.sin(Math.PI / 4);
     const radius = 500 / (1 + share);
@@ -105,7 +105,7 @@ describe("a ring", () => {
     }
   });
 
-  test("shows rings and trees without a crossing, in whatever order they came up", () => {
+  test("of rings and trees has no crossings, in any order of entities", () => {
     for (const seed of SEEDS) {
       expect(clarity(josephus(30), concentric(josephus(30))).crossings).toBe(0);
       const whole = tree(3);
@@ -122,7 +122,7 @@ describe("a ring", () => {
     }
   });
 
-  test("turns what is in a container to whom it talks outside", () => {
+  test("turns entities towards their partners outside of the container", () => {
     const input = system(8, [[4, 1], [5, 3]], (id) => (id > 3 ? 0 : -1)); // prettier-ignore
     const places = concentric(input);
     for (const [inner, outer] of [
@@ -135,23 +135,23 @@ describe("a ring", () => {
   });
 });
 
-describe("forces", () => {
-  test.each(Object.entries(SYSTEMS))("come to rest in %s", (_, input) => {
+describe("force layout", () => {
+  test.each(Object.entries(SYSTEMS))("settles for %s", (_, input) => {
     const found = settled(input);
     expect(found.still).toBe(true);
     expect(found.cycles).toBeLessThan(5000);
     expect(found.places.every(({ x, y }) => Number.isFinite(x) && Math.hypot(x, y) <= input.radius)).toBe(true);
   });
 
-  test("leave two that talk where the spring balances what drives them apart", () => {
+  test("places two partners where spring and repulsion balance", () => {
     const layout = new ForceLayout(system(2, [[0, 1]]));
     while (layout.cycle());
     const far = Math.hypot((layout.x[0] ?? 0) - (layout.x[1] ?? 0), (layout.y[0] ?? 0) - (layout.y[1] ?? 0));
-    // The picture's middle pulls each by 0.006 a px, from half as far.
+    // The centre of the picture pulls each by 0.006 per px, from half the distance.
     expect(REPULSION / far ** 2).toBeCloseTo(STIFFNESS * (far - LENGTH) + (0.006 * far) / 2, 3);
   });
 
-  test("of a tree of squares are those of all pairs, within a few percent", () => {
+  test("repulsion by quadtree equals that of all pairs within a few percent", () => {
     const choose = random(4);
     const count = 1200;
     const spots = Array.from({ length: 2 * count }, () => choose.below(1_000_000) / 500);
@@ -173,7 +173,7 @@ describe("forces", () => {
     expect(wrong / all).toBeLessThan(0.03);
   });
 
-  test("bear many at one place", () => {
+  test("of many entities at one place is finite", () => {
     const layout = new ForceLayout(system(400, []));
     layout.x.fill(0);
     layout.y.fill(0);
@@ -181,7 +181,7 @@ describe("forces", () => {
     expect(layout.places().every(({ x, y }) => Number.isFinite(x) && Number.isFinite(y))).toBe(true);
   });
 
-  test("leave alone what is pinned, until it is let go", () => {
+  test("keeps pinned entities in place until unpinned", () => {
     const layout = new ForceLayout(grid(3));
     layout.pin(4, { x: 300, y: -200 });
     for (let cycle = 0; cycle < 200; cycle++) layout.cycle();
@@ -191,7 +191,7 @@ describe("forces", () => {
     expect(Math.hypot(layout.x[4] ?? 0, layout.y[4] ?? 0)).toBeLessThan(100);
   });
 
-  test("hold together what is in a container", () => {
+  test("keeps the entities of a container together", () => {
     const choose = random(11);
     const input = system(24, Array.from({ length: 20 }, () => [2 + choose.below(22), 2 + choose.below(22)]), (id) => (id < 2 ? -1 : id % 2)); // prettier-ignore
     const { places } = settled(input);
@@ -208,7 +208,7 @@ describe("forces", () => {
   });
 });
 
-/** Is a spot inside of some triangle of the others'? So it is exactly when their convex hull has it. */
+/** Returns whether a spot is inside a triangle of the others, i.e. inside their convex hull. */
 function isAmong(spot: Place, others: readonly Place[]): boolean {
   const turn = (a: Place, b: Place): number => Math.sign((b.x - a.x) * (spot.y - a.y) - (b.y - a.y) * (spot.x - a.x));
   return others.some((a, i) =>
@@ -218,7 +218,7 @@ function isAmong(spot: Place, others: readonly Place[]): boolean {
   );
 }
 
-/** Containers in which somebody stands who is in none of theirs. */
+/** Counts the entities placed in containers that they are not in. */
 function strangers(input: EntityInput, places: readonly Place[], holders: readonly number[]): number {
   const container = new Map(input.entities.map((entity) => [entity.id, entity.container]));
   const isIn = (id: number, holder: number): boolean => {
@@ -232,8 +232,8 @@ function strangers(input: EntityInput, places: readonly Place[], holders: readon
   }).length;
 }
 
-describe("forces keep containers apart", () => {
-  /** In containers, two of which hold others; all talk to the next and to many at random. */
+describe("force layout of containers", () => {
+  /** Makes entities in containers, two of them nested; each talks to the next and to random others. */
   function crowded(seed: number): EntityInput {
     const choose = random(seed);
     const talks = Array.from({ length: 240 }, (_, index): [number, number] =>
@@ -243,7 +243,7 @@ describe("forces keep containers apart", () => {
   }
   const HOLDERS = [0, 1, 2, 3, 4, 5];
 
-  test("of actors that all talk across theaters", () => {
+  test("separates theaters whose actors all talk across them", () => {
     const input = actors();
     const { places, still } = settled(input);
     expect(still).toBe(true);
@@ -252,7 +252,7 @@ describe("forces keep containers apart", () => {
     expect(automatic(input).figures.force?.foreign).toBe(0);
   });
 
-  test("also nested ones, and when somebody moves into another", () => {
+  test("separates nested containers, also after moves between them", () => {
     for (const seed of SEEDS) {
       const input = crowded(seed);
       const first = settled(input);
@@ -271,7 +271,7 @@ describe("forces keep containers apart", () => {
     }
   });
 
-  test("and drive nothing else: what pushes is pushed back as much", () => {
+  test("pushes with equal and opposite forces", () => {
     const choose = random(5);
     const spots = (): Float64Array => Float64Array.from({ length: 20 }, () => choose.below(200));
     const [x, y, fx, fy] = [spots(), spots(), new Float64Array(20), new Float64Array(20)];
@@ -283,7 +283,7 @@ describe("forces keep containers apart", () => {
 });
 
 describe("clarity", () => {
-  test("counts who stands in a container that is not theirs", () => {
+  test("counts entities inside foreign containers", () => {
     const at = (id: number, x: number, y: number): Place => ({ id, x, y, radius: 5 });
     const input = system(6, [], (id) => (id >= 1 && id <= 3 ? 0 : -1));
     const around = [at(0, 0, 0), at(1, -60, -60), at(2, 60, -60), at(3, 0, 60)];
@@ -296,7 +296,7 @@ describe("clarity", () => {
     expect([isBetter(without, with4), isBetter(with4, without)]).toEqual([true, false]);
   });
 
-  test("counts chords of a circle that interleave", () => {
+  test("counts crossings of chords of a circle", () => {
     for (const seed of SEEDS) {
       const choose = random(seed);
       const talks = Array.from({ length: 20 }, (): [number, number] => [choose.below(12), choose.below(12)]);
@@ -319,7 +319,7 @@ describe("clarity", () => {
     }
   });
 
-  test("counts who is passed over, but not what a line's ends are in or hold", () => {
+  test("counts entities under a line, except containers and contents of its ends", () => {
     const row = (id: number, x: number, radius: number): Place => ({ id, x, y: 0, radius });
     const input = system(4, [[0, 2]], (id) => (id === 2 ? 3 : -1));
     const places = [row(0, 0, 5), row(1, 50, 5), row(2, 100, 5), row(3, 100, 20)];
@@ -332,7 +332,7 @@ describe("clarity", () => {
     ).toMatchObject({ passed: 0, cleared: true });
   });
 
-  test("is not met by three crossings, and is by two", () => {
+  test("allows two crossings of a line, but not three", () => {
     const lines = (count: number): [EntityInput, Place[]] => {
       const places: Place[] = [
         { id: 0, x: -10, y: 0, radius: 0.1 },
@@ -354,8 +354,8 @@ describe("clarity", () => {
   });
 });
 
-describe("containers that are turned to each other", () => {
-  test("show all lines of actors who talk across theaters, where neither rings nor forces do", () => {
+describe("untangled layout of containers", () => {
+  test("shows all lines between theaters, unlike concentric and force layouts", () => {
     const input = actors();
     const [ring, forces] = [clarity(input, concentric(input)), clarity(input, force(input))];
     expect(Math.max(ring.clear, forces.clear)).toBeLessThan(ring.lines);
@@ -363,8 +363,8 @@ describe("containers that are turned to each other", () => {
   });
 });
 
-describe("a tangle", () => {
-  test("costs what it costs from nothing, after moves and moves taken back", () => {
+describe("crossings", () => {
+  test("cost after moves and undo equals a new computation", () => {
     for (const seed of SEEDS) {
       const choose = random(seed);
       const spot = (): { x: number; y: number } => ({ x: choose.below(1000), y: choose.below(1000) });
@@ -388,7 +388,7 @@ describe("a tangle", () => {
     }
   });
 
-  test("knows lines that cross from those that do not", () => {
+  test("cross() detects crossing lines only", () => {
     const [a, b, c, d] = [
       { x: 0, y: 0 },
       { x: 10, y: 10 },
@@ -403,14 +403,14 @@ describe("a tangle", () => {
   });
 });
 
-describe("the choice", () => {
+describe("automatic layout", () => {
   test.each([
     ["grid", grid(6), "force"],
     ["ring", josephus(20), "concentric"],
     ["tree", tree(3), "concentric"],
     ["chord", chord(20, 60), "untangled"],
     ["hypercube", hypercube(4), "untangled"],
-  ] as const)("for a %s is what shows most of its lines", (_, input, expected) => {
+  ] as const)("of a %s is the one with the most clear lines", (_, input, expected) => {
     const found = automatic(input);
     expect(found.name).toBe(expected);
     const best = found.figures[found.name]?.clear ?? 0;
@@ -422,14 +422,14 @@ describe("the choice", () => {
     ["actors as recorded", actors()],
     ["theaters", theaters(3, 12)],
     ["a theater of many", theaters(4, 24)],
-  ] as const)("for %s is the best of all, and none of the others shows more", (_, input) => {
+  ] as const)("of %s is the best of all layouts", (_, input) => {
     const found = automatic(input);
     for (const layout of Object.values(LAYOUTS)) {
       expect(isBetter(clarity(input, layout(input)), clarity(input, found.places))).toBe(false);
     }
   });
 
-  test("of nothing is nothing", () => {
+  test("of no entities is empty", () => {
     expect(automatic(system(0, []))).toMatchObject({ name: "concentric", places: [] });
   });
 });

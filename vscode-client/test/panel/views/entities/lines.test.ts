@@ -1,4 +1,4 @@
-/** Facts about the lines of entities: very many are painted over several frames, and each is painted once. */
+/** The lines of entities: very many lines are painted over several frames, each line once. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { EACH_FRAME, KnownLines } from "../../../../src/panel/views/entities/paint/knownLines";
 import type { Frame, Seen } from "../../../../src/panel/views/entities/drawings/contract";
@@ -7,7 +7,7 @@ import { Activity, type Talk } from "../../../../src/panel/views/entities/model/
 import { looksDifferent } from "../../../../src/panel/views/entities/model/state";
 import type { EntityBox } from "../../../../src/shared/protocol";
 
-/** Notes from where to where lines are traced, and how wide and strong each is. */
+/** A canvas context that stores the lines traced on it, with width and alpha. */
 class Traced {
   lines: string[] = [];
   looks: { width: number; alpha: number }[] = [];
@@ -44,7 +44,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** Entities without extent at x = their number, and as many lines, each to the next one. */
+/** Makes a frame of point entities at x = their number, each with a line to the next. */
 function frameOf(count: number, activity = new Activity()): Frame {
   for (let at = 0; at < count; at++)
     activity.know({ source: at, target: at + 1, count: 1, channel: "", ns: 0, event: 0 });
@@ -56,8 +56,8 @@ function frameOf(count: number, activity = new Activity()): Frame {
 const all = (count: number): string[] => Array.from({ length: count }, (_, at) => `${at} ${at + 1}`);
 const like = { width: 10, height: 10 } as HTMLCanvasElement;
 
-describe("the lines that there are", () => {
-  test("are painted at once as long as they are few, or another part is seen", () => {
+describe("known lines", () => {
+  test("are painted in one frame if they are few or the view changed", () => {
     for (const count of [EACH_FRAME, 3 * EACH_FRAME]) {
       const known = new KnownLines();
       expect(known.paint(frameOf(count), like, 0)).toBe(true);
@@ -67,7 +67,7 @@ describe("the lines that there are", () => {
     }
   });
 
-  test("are painted bit by bit when many changed, none twice, and no oftener than eyes follow", () => {
+  test("are painted over several frames if many changed, none twice, at a limited rate", () => {
     const known = new KnownLines();
     const frame = frameOf(2 * EACH_FRAME + 7);
     known.paint(frame, like, 0);
@@ -79,7 +79,7 @@ describe("the lines that there are", () => {
     expect(known.isLate).toBe(false);
   });
 
-  test("wait for a frame that has time for them, unless another part is seen", () => {
+  test("wait for a frame with time, unless the view changed", () => {
     const known = new KnownLines();
     const frame = frameOf(7);
     expect(known.paint(frame, like, 0, true)).toBe(true);
@@ -89,7 +89,7 @@ describe("the lines that there are", () => {
     expect(known.paint(frame, like, 1001)).toBe(true);
   });
 
-  test("that changed meanwhile are painted again", () => {
+  test("changed while painting are painted again", () => {
     const known = new KnownLines();
     const frame = frameOf(2 * EACH_FRAME);
     known.paint(frame, like, 0);
@@ -101,20 +101,20 @@ describe("the lines that there are", () => {
   });
 });
 
-describe("communications", () => {
+describe("fading lines", () => {
   const used = (count: number, activity: Activity): Talk[] =>
     Array.from({ length: count }, (_, at) =>
       activity.talk({ source: at, target: at + 1, count: 1, channel: "", ns: 0, event: 0 }),
     );
 
-  test("are seen in the next frame as long as they are few", () => {
+  test("are painted in the next frame if they are few", () => {
     const [trails, activity, pen] = [new FadingLines(), new Activity(), new Traced()];
     trails.add(used(100, activity));
     expect(trails.paintNew(pen as never, frameOf(100, activity), activity)).toBe(true);
     expect(pen.lines).toEqual(all(100));
   });
 
-  test("wait for a frame that has time for them", () => {
+  test("wait for a frame with time", () => {
     const [trails, activity, pen] = [new FadingLines(), new Activity(), new Traced()];
     trails.add(used(100, activity));
     expect(trails.paintNew(pen as never, frameOf(100, activity), activity, true)).toBe(false);
@@ -123,7 +123,7 @@ describe("communications", () => {
     expect(pen.lines).toEqual(all(100));
   });
 
-  test("of very many are all seen within half a second, each once, however often it was told of", () => {
+  test("of very many communications are all painted within half a second, each once", () => {
     const [trails, activity, pen] = [new FadingLines(), new Activity(), new Traced()];
     const talks = used(20_000, activity);
     const frame = frameOf(20_000, activity);
@@ -136,7 +136,7 @@ describe("communications", () => {
     expect(Math.max(...most.map((count, at) => count - (most[at - 1] ?? 0)))).toBeLessThan(800);
   });
 
-  test("are thinner and fainter the more there are to be seen, but seen; those that faded do not count", () => {
+  test("are thinner and fainter the more are visible; faded lines do not count", () => {
     const looks = (count: number, again = 0): Traced["looks"][number] => {
       const [trails, activity, pen] = [new FadingLines(), new Activity(), new Traced()];
       used(count, activity);
@@ -160,7 +160,7 @@ describe("communications", () => {
   });
 });
 
-test("a box looks as before when only its numbers of communications changed", () => {
+test("looksDifferent ignores the counts of communications", () => {
   const before = { entity: 1, name: "a", container: 2, presence: "there", holds: 0, hidden: 0, sent: 1 } as EntityBox;
   expect(looksDifferent({ before, after: { ...before, sent: 7, received: 1 } })).toBe(false);
   for (const other of [{ container: 3 }, { presence: "gone" }, { holds: 1 }, { name: "b" }, { hidden: 4 }] as const) {

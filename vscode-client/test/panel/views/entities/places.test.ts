@@ -1,4 +1,4 @@
-/** Where entities, their names and outlines are drawn: nothing covers what it must not, and what moves comes to rest. */
+/** The places of entities, names and outlines: no forbidden overlap, and moving entities come to rest. */
 import { describe, expect, test } from "vitest";
 import { LayoutRequests, type ArrangeAnswer } from "../../../../src/panel/views/entities/layouts/requests";
 import { hull } from "../../../../src/panel/views/entities/layouts/hull";
@@ -9,8 +9,8 @@ import { box } from "../../../support/entityBox";
 import { random } from "../../../support/random";
 import { grid, theaters } from "../../../support/systems";
 
-describe("names", () => {
-  test("cover neither each other nor others' circles, and those that must be there are", () => {
+describe("placeNames", () => {
+  test("covers neither names nor circles of others, and has the required names", () => {
     const choose = random(3);
     const named = Array.from({ length: 150 }, (_, id): Named => ({
       id, x: choose.below(900), y: choose.below(600), radius: 3 + choose.below(12), width: 20 + choose.below(60), height: 15,
@@ -39,12 +39,12 @@ describe("names", () => {
     }
   });
 
-  test("of containers stand on no other's border, unless there is no other room", () => {
+  test("keeps names of containers off other borders if there is space", () => {
     const outer: Named = { id: 1, x: 300, y: 300, radius: 200, width: 40, height: 15, holds: true, must: false };
     const inner: Named = { ...outer, id: 2, y: 180, radius: 60 };
     const of = (height: number, ...named: Named[]): number | undefined =>
       placeNames(named, 600, height).find(({ id }) => id === 1)?.y;
-    // Within its top, where the inner one begins at 120; above it; and within again, where the frame ends at its borders.
+    // Inside its top, above it if the inner container begins there, and inside again if the frame ends at its border.
     expect(of(600, outer)).toBe(119.5);
     expect(of(600, outer, inner)).toBe(91.5);
     const [up, within] = [
@@ -55,7 +55,7 @@ describe("names", () => {
   });
 });
 
-test("an outline has all circles in it", () => {
+test("hull contains all circles", () => {
   const choose = random(8);
   const circles = Array.from({ length: 20 }, () => ({
     x: choose.below(100),
@@ -73,8 +73,8 @@ test("an outline has all circles in it", () => {
   });
 });
 
-describe("a camera", () => {
-  test("leaves what it zooms at where it is, and shows all again", () => {
+describe("camera", () => {
+  test("zoomAt keeps the point in place, and fit() shows everything", () => {
     const camera = new Camera(500);
     [camera.width, camera.height] = [800, 600];
     const at = { x: 200, y: 420 };
@@ -92,8 +92,8 @@ describe("a camera", () => {
   });
 });
 
-describe("a board", () => {
-  test("brings everybody where they belong, and lets those go that are gone", () => {
+describe("board", () => {
+  test("eases shapes to their goals and removes missing entities", () => {
     const board = new Board();
     board.show(new Map([1, 2, 3].map((id) => [id, box(id, id === 3 ? 1 : -1)])));
     board.aim([1, 2, 3].map((id) => ({ id, x: 10 * id, y: -id, radius: 5 })));
@@ -112,8 +112,8 @@ describe("a board", () => {
   });
 });
 
-describe("an arrangement", () => {
-  test("by forces is told as it settles, and the last time it rests", () => {
+describe("layout requests", () => {
+  test("by forces report while settling, the last time as settled", () => {
     const told: ArrangeAnswer[] = [];
     const work: (() => void)[] = [];
     let now = 0;
@@ -123,7 +123,7 @@ describe("an arrangement", () => {
     expect(told.length).toBeGreaterThan(3);
     expect(told.map(({ settled }) => settled)).toEqual([...told.slice(1).map(() => false), true]);
     expect(told.at(-1)).toMatchObject({ number: 7, name: "force", clarity: { cleared: true } });
-    // What is held stays under the hand.
+    // A pinned entity stays at its pin.
     arranging.pin({ pin: 5, spot: { x: 123, y: -45 } });
     for (let next = work.shift(); next; next = work.shift()) next();
     expect(told.at(-1)?.places.find(({ id }) => id === 5)).toMatchObject({
@@ -132,7 +132,7 @@ describe("an arrangement", () => {
     });
   });
 
-  test("goes on from where entities are", () => {
+  test("continue from the present places", () => {
     const told: ArrangeAnswer[] = [];
     const arranging = new LayoutRequests((one) => told.push(one), (work) => { work(); }); // prettier-ignore
     const input = grid(4);
@@ -148,7 +148,7 @@ describe("an arrangement", () => {
     }
   });
 
-  test("keeps what is in a container apart from what is in others", () => {
+  test("separate the entities of different containers", () => {
     const told: ArrangeAnswer[] = [];
     const arranging = new LayoutRequests((one) => told.push(one), (work) => { work(); }); // prettier-ignore
     const input = theaters(4, 40);

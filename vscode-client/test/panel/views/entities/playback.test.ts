@@ -1,4 +1,4 @@
-/** Facts about playing entities: steps and their undoing, what fades, and what is written as SVG. */
+/** Playing entities: steps and their undo, fading activity, texts and lists. */
 import { describe, expect, test } from "vitest";
 import type {
   EntitiesResult,
@@ -31,7 +31,7 @@ function line(source: number, target: number, count = 1): EntityLine {
   return { source, target, count, channel: "queue", ns: 0, event: 0 };
 }
 
-/** A run in memory: at each moment one entity comes, goes, moves or talks. */
+/** A run in memory: at each moment one entity appears, ends, moves or talks. */
 class Memory implements EntitySource {
   readonly moments: EntityBox[][] = [[]];
   readonly talks: (EntityLine | undefined)[] = [];
@@ -51,7 +51,7 @@ class Memory implements EntitySource {
     }
   }
 
-  /** A moment each 10 ns. */
+  /** Returns the state at a moment; moments are 10 ns apart. */
   state(when: { moment: number } | "end" | "fullest"): Promise<EntitiesResult> {
     const moment = typeof when === "string" ? this.talks.length : when.moment;
     const result = { boxes: this.moments[moment] ?? [], moment, ns: 10 * moment, moments: this.talks.length };
@@ -73,7 +73,7 @@ class Memory implements EntitySource {
   }
 
   about(): never {
-    throw new Error("nobody is asked for");
+    throw new Error("no entity is requested");
   }
 
   follow(): () => void {
@@ -99,8 +99,8 @@ const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 };
 
-describe("a state", () => {
-  test.each([1, 2, 3])("goes anywhere by steps, and back by the same ones", async (seed) => {
+describe("entity state", () => {
+  test.each([1, 2, 3])("reaches any moment by steps and returns by the same steps", async (seed) => {
     const memory = new Memory(seed, 120);
     const choose = random(seed + 9);
     const state = new EntityState();
@@ -129,8 +129,8 @@ describe("a state", () => {
   });
 });
 
-describe("a player", () => {
-  test.each([1, -1] as const)("plays every part once, in direction %i, and stops at the end", async (direction) => {
+describe("entity player", () => {
+  test.each([1, -1] as const)("plays every event once in direction %i and stops at the end", async (direction) => {
     const memory = new Memory(4, 100);
     const told: string[] = [];
     const player = playerOf(told);
@@ -149,7 +149,7 @@ describe("a player", () => {
     expect(inTime.flat().filter((_, at) => at % 2 === 0)).toEqual([0, ...inTime.slice(0, -1).map(([, to]) => to)]);
   });
 
-  test("steps by single events, and no farther than there are", async () => {
+  test("steps by single events and stops at the ends", async () => {
     const memory = new Memory(5, 30);
     const told: string[] = [];
     const player = playerOf(told);
@@ -163,7 +163,7 @@ describe("a player", () => {
     expect(told).toEqual(["29>30", "0<30"]);
   });
 
-  test("goes where it was sent last, and goes on playing there", async () => {
+  test("goTo goes to the last goal and continues playing there", async () => {
     const memory = new Memory(6, 200);
     const told: string[] = [];
     const player = playerOf(told);
@@ -180,7 +180,7 @@ describe("a player", () => {
     expect(sorted(player.state.boxes.values())).toEqual(sorted(memory.moments[80] ?? []));
   });
 
-  test("shows a run that is over at its beginning when it is played from its end", async () => {
+  test("play at the end of a finished run restarts at its beginning", async () => {
     const memory = new Memory(7, 50);
     const player = playerOf();
     player.begin(memory, await memory.state("end"));
@@ -191,8 +191,8 @@ describe("a player", () => {
   });
 });
 
-describe("a report", () => {
-  test("has its moments as they were, and ways between them", async () => {
+describe("entity answers of a report", () => {
+  test("equal the stored moments and the steps between them", async () => {
     const memory = new Memory(8, 100);
     const ends = [0, 7, 30, 31, 64, 100];
     const steps: EntityEventsResult[] = [];
@@ -223,7 +223,7 @@ describe("a report", () => {
         expect(sorted(player.boxes.values())).toEqual(sorted(memory.moments[to] ?? []));
       }
     }
-    // To a moment that it does not have: to the next one on the way.
+    // A request for a missing moment leads to the next stored moment on the way.
     expect(way({ fromMoment: 31, toMoment: 32 }).toMoment).toBe(64);
     expect(way({ fromMoment: 64, toMoment: 63 }).toMoment).toBe(31);
     expect(way({ fromMoment: 7, toNs: 639 }).toMoment).toBe(31);
@@ -231,8 +231,8 @@ describe("a report", () => {
   });
 });
 
-describe("a clock", () => {
-  test("shows the whole run in twenty seconds, or so many times as fast", () => {
+describe("play clock", () => {
+  test("plays the whole run in twenty seconds times the speed", () => {
     const clock = new PlayClock();
     clock.begin(1000, 21_000);
     clock.play(1);
@@ -247,7 +247,7 @@ describe("a clock", () => {
 });
 
 describe("activity", () => {
-  test("fades with the time that is played, and counts what was lately", () => {
+  test("fades with played time and counts recent communications", () => {
     const activity = new Activity();
     const talk = activity.talk(line(1, 2, 10));
     expect(activity.seen(talk)).toBe(1);
@@ -264,7 +264,7 @@ describe("activity", () => {
     expect(talk.count).toBe(15);
   });
 
-  test("is wider and darker the more there is, within bounds", () => {
+  test("width and load share grow with the count, within bounds", () => {
     const widths = [0, 1, 10, 100, 1e6].map(widthOf);
     expect(widths).toEqual([...widths].sort((a, b) => a - b));
     expect(widths.at(-1)).toBe(9);
@@ -278,8 +278,8 @@ describe("activity", () => {
   });
 });
 
-describe("words", () => {
-  test("say how clear a picture is", () => {
+describe("sentences", () => {
+  test("clarityText has the numbers of clarity", () => {
     const of = { ratio: 2, lines: 10, clear: 8, crossings: 7, mostCrossed: 4, passed: 0, foreign: 0, cleared: false };
     expect(clarityText(of).short).toBe(
       "8 of 10 lines are clear · 2 lines for each entity · 1.4 crossings on a line · lines over other entities: 0",
@@ -293,7 +293,7 @@ describe("words", () => {
     );
   });
 
-  test("say what a single step is", () => {
+  test("stepText names a single step", () => {
     const boxes = new Map([1, 2, 3].map((id) => [id, box(id)]));
     const step = (more: Partial<Step>): Step => ({
       from: 4,
@@ -315,7 +315,7 @@ describe("words", () => {
   });
 });
 
-test("one that is gone to is told with what it is in, holds and said", () => {
+test("entityText has container, contents and communications", () => {
   const theater = box(1, -1, { name: "globe", holds: 1200 });
   const actor = box(2, 1, { name: "Kate", sent: 3, received: 4 });
   const known = new Map([theater, actor].map((one) => [one.entity, one]));
@@ -323,39 +323,39 @@ test("one that is gone to is told with what it is in, holds and said", () => {
   expect(entityText(theater, known)).toBe("globe, holds 1,200, sent 0, received 0");
 });
 
-describe("lists of entities", () => {
+describe("entity lists", () => {
   const theater = new Map([box(1), box(3, 1), box(2), box(4, 2), box(5, 3)].map((one) => [one.entity, one]));
 
-  test("have containers before what is in them, and go all around", () => {
+  test("have containers before their contents, and neighbourOf wraps around", () => {
     expect(inOrder(theater)).toEqual([1, 3, 5, 2, 4]);
     expect([9, 1, 4].map((one) => neighbourOf([1, 3, 4], one, 1))).toEqual([1, 3, 1]);
     expect([9, 1, 4].map((one) => neighbourOf([1, 3, 4], one, -1))).toEqual([4, 4, 3]);
     expect(neighbourOf([], 1, 1)).toBeUndefined();
   });
 
-  test("are searched word by word, as all tables are", () => {
+  test("search matches every word", () => {
     const queue = box(6, -1, { name: "order queue" });
     const both = new Map([queue, box(7, -1, { name: "orders" })].map((one) => [one.entity, one]));
     expect([...named(both, "Queue  order")]).toEqual([6]);
     expect([...named(both, "order ")]).toEqual([6, 7]);
   });
 
-  test("begin with who talks most, without containers that are silent", () => {
+  test("busiestFirst sorts by communications, without silent containers", () => {
     const boxes = [box(1, -1, { holds: 2 }), box(2, 1, { sent: 1 }), box(3, 1), box(4, -1, { received: 5, holds: 1 })];
     expect(busiestFirst(new Map(boxes.map((one) => [one.entity, one]))).map(({ entity }) => entity)).toEqual([4, 2, 3]);
   });
 });
 
-describe("labels", () => {
+describe("labelsOf", () => {
   const told = (...boxes: EntityBox[]): string[] => [
     ...labelsOf(new Map(boxes.map((one) => [one.entity, one]))).values(),
   ];
 
-  test("are names where these are unique", () => {
+  test("are names if these are unique", () => {
     expect(told(box(1), box(2, 1))).toEqual(["e1", "e2"]);
   });
 
-  test("of the same name have the process, and the machine only where that is the same, too", () => {
+  test("of equal names have the process, and the machine if that is equal, too", () => {
     const main = { name: "MainThread" };
     expect(
       told(
@@ -369,34 +369,34 @@ describe("labels", () => {
     ]); // prettier-ignore
   });
 
-  test("of the same name in one place stay the same, also where containers hold each other", () => {
+  test("of equal names in one container stay equal, also in cyclic containers", () => {
     expect(told(box(1, 2, { name: "a" }), box(2, 1, { name: "a" }))).toEqual(["a", "a"]);
   });
 });
 
-test("a question of everyone at a time keeps it until there is a moment", () => {
+test("entitiesAt has a time, and withoutTime drops time and moment", () => {
   expect(entitiesAt("r", 12.6)).toEqual({ run: "r", ns: 13 });
   expect(withoutTime({ run: "r", ns: 13, moment: 4, layout: "force" })).toEqual({ run: "r", layout: "force" });
 });
 
-test("what a run had recorded by some time is of that run", () => {
+test("isRun accepts the id of a snapshot of the run", () => {
   const run = { id: "20261122-shop", name: "shop" } as RunRef;
   const asked = ["20261122-shop@1200-5", "20261122-shop@slow", "20261122-shops@1200-5", "@1200-5"];
   expect(asked.map((which) => isRun(run, which))).toEqual([true, false, false, false]);
   expect(isRun({ ...run, id: "/home/ann/.clew/runs/20261122-shop" }, "20261122-shop@1200-5")).toBe(true);
 });
 
-test("a run of another workspace is known by its folder, and by the id that answers have", () => {
+test("isRun accepts folder, id and name of a run of another workspace", () => {
   const run = { id: "/home/ann/shop/.clew/runs/shop-7", name: "shop in /home/ann/shop" } as RunRef;
   expect(["shop-7", run.id, run.name, "", "7", "runs"].map((which) => isRun(run, which))).toEqual([
     true, true, true, false, false, false,
   ]); // prettier-ignore
 });
 
-describe("a workspace's own drawing", () => {
+describe("custom drawing", () => {
   const make = (): object => ({});
 
-  test("is one of the layouts and no view", () => {
+  test("is registered as a layout and not as a view", () => {
     register(registry, "mine.js", { default: { of: "entities", name: "mine", title: "Mine", make } });
     expect(addCustomDrawing("other.js", { of: "entities", name: "mine", title: "Mine", make })).toBe(false);
     expect(() => {
@@ -404,7 +404,7 @@ describe("a workspace's own drawing", () => {
     }).toThrow(/other\.js.*“mine”/);
   });
 
-  test("of another view is named with the reason", () => {
+  test("of another view is refused with the reason", () => {
     expect(() => {
       register(registry, "mine.js", { default: { of: "timeline", name: "x", title: "X", make } });
     }).toThrow(/mine\.js.*`of`/);

@@ -1,4 +1,4 @@
-/** Facts about how a program that still runs is followed: often enough for who is told seldom, and no more than told for who is told of everything. */
+/** Following a live run: the source polls often if notifications are rare, and only after pushes if a relay sends them. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { LiveEntities } from "../../../../src/panel/views/entities/model/source";
 
@@ -11,7 +11,7 @@ interface Growth {
 
 type Told = (growth: Omit<Growth, "unheard"> & Partial<Growth>) => void;
 
-/** A source whose program is told of by `tell`, and the times in ms at which more was asked for since the last look. */
+/** Makes a source; `tell` sends a notification, and `looks` returns the times in ms of the requests since its last call. */
 async function followed(): Promise<{ tell: Told; looks: () => number[]; end: () => void; source: LiveEntities }> {
   let tell: Told = () => undefined;
   const context = {
@@ -44,7 +44,7 @@ afterEach(() => {
 const within = (times: readonly number[], ms: number): boolean =>
   times.every((at, index) => at - (times[index - 1] ?? 0) < ms);
 
-test("more is asked for right from the start, and after a notification, so often that nothing is late", async () => {
+test("live source polls from the start and after a notification", async () => {
   const { tell, looks } = await followed();
   vi.advanceTimersByTime(850);
   const first = looks();
@@ -58,7 +58,7 @@ test("more is asked for right from the start, and after a notification, so often
   expect(within(next, 150)).toBe(true);
 });
 
-test("who is told of everything at once asks only then, and of other runs, of one that ended or was left nothing is asked", async () => {
+test("live source with pushes requests only after a push, and not for other or finished runs", async () => {
   const { tell, looks, end } = await followed();
   tell({ run: "other", finished: false, pushed: true });
   expect(looks()).toEqual([]);
@@ -74,14 +74,14 @@ test("who is told of everything at once asks only then, and of other runs, of on
   expect(looks()).toEqual([]);
 });
 
-test("once it is left nothing more is asked for", async () => {
+test("live source stops polling after its end", async () => {
   const { looks, end } = await followed();
   end();
   vi.advanceTimersByTime(5000);
   expect(looks()).toEqual([]);
 });
 
-test("where no relay is to be had it is asked twice a second, and why is known", async () => {
+test("live source without relay polls twice a second and has the reason", async () => {
   const { tell, looks, end, source } = await followed();
   vi.advanceTimersByTime(1000);
   looks();

@@ -25,8 +25,8 @@ const ASKED: WizardResult = {
   message: "",
 };
 
-describe("a guided analysis", () => {
-  it("asks for one step after the other, and for none while a question is open", () => {
+describe("guide", () => {
+  it("nextStep is the next number, and undefined while a question is open", () => {
     let found: Found = { asked: ASKED, steps: [], saved: "", unsaved: "" };
     expect(nextStep(found)).toBe(0);
     found = withStep(found, ASKED);
@@ -45,14 +45,14 @@ describe("a guided analysis", () => {
     expect(withStep({ asked: open, steps: [], saved: "", unsaved: "" }, open).steps).toEqual([]);
   });
 
-  it("goes back by a question, and from the first one to the choice of an analysis", () => {
+  it("backTo returns to a question, or to the choice of a guide", () => {
     const guided = { analysis: "path" as const, answers: ["run", "order", "slowest"] };
     expect(backTo(guided, 2).answers).toEqual(["run", "order"]);
     expect(backTo(guided, 0)).toEqual({ analysis: "path", answers: [] });
     expect(backTo(guided, -1)).toEqual({ answers: [] });
   });
 
-  it("stands in the address with its answers", () => {
+  it("question survives the address with its answers", () => {
     const kind = VIEWS.find((one) => one.name === "wizard");
     const words = new URLSearchParams();
     const guided = { analysis: "path", answers: ["a run", "b&c"] };

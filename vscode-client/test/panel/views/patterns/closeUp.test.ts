@@ -1,4 +1,4 @@
-/** Closer looks at a pattern: bars of when it occurs, the brush on the run's axis, and the diagram of moves. */
+/** Details of a pattern: the bars of its times, the brush on the time axis, and the diagram of moves. */
 import { describe, expect, test } from "vitest";
 import { labelPlace } from "../../../../src/panel/graph/layout/curve";
 import { overlap } from "../../../../src/panel/graph/layout/labels";
@@ -13,8 +13,8 @@ import type { PatternDiagram, PatternMove, PatternState } from "../../../../src/
 import { random } from "../../../support/random";
 import { RUN } from "../../../support/samples";
 
-describe("how densely a pattern occurs", () => {
-  test("is how much of each part it takes, and never nothing where it is", () => {
+describe("pattern histogram", () => {
+  test("shares are parts of each bucket, and never zero where the pattern occurs", () => {
     expect(shares([0, 10, 5, 0, 0.0001], 50, [0, 1, 0, 1, 0])).toEqual([
       0,
       1,
@@ -26,17 +26,17 @@ describe("how densely a pattern occurs", () => {
     expect(shares([], 10)).toEqual([]);
   });
 
-  test("of several strands together is on the scale of the densest part", () => {
+  test("relativeShares are on the scale of the densest bucket", () => {
     expect(relativeShares([0, 300, 150])).toEqual([0, 1, expect.closeTo(0.59)]);
     expect(relativeShares([0, 0])).toEqual([0, 0]);
   });
 
-  test("is one shape, its equal neighbours one bar", () => {
+  test("barsPath is one shape with equal neighbours joined", () => {
     expect(barsPath([0, 0.5, 0.5, 1, 0, 0.25])).toBe("M1 1V0.5H3V1ZM3 1V0H4V1ZM5 1V0.75H6V1Z");
     expect(barsPath([0, 0])).toBe("");
   });
 
-  test("draws each part at its height, whatever it is of", () => {
+  test("barsPath has the height of every bucket", () => {
     const numbers = random(3);
     for (let round = 0; round < 50; round += 1) {
       const heights = Array.from({ length: 1 + numbers.below(40) }, () => numbers.below(4) / 4);
@@ -49,11 +49,11 @@ describe("how densely a pattern occurs", () => {
   });
 });
 
-describe("the brush", () => {
+describe("brush", () => {
   const all = { from: 0, to: 1000 };
   const span = { from: 200, to: 400 };
 
-  test("is taken by an end, by its middle, or a new one is begun", () => {
+  test("gripAt is an end, the middle or a new span", () => {
     expect([190, 205, 300, 395, 409, 700].map((ns) => gripAt(ns, span, all, 10))).toEqual([
       "from",
       "from",
@@ -66,19 +66,19 @@ describe("the brush", () => {
     expect(gripAt(2, all, all, 10)).toBe("from");
   });
 
-  test("moves as it is, and stops at the run's ends", () => {
+  test("dragged by its middle keeps its length and stops at the ends of the run", () => {
     expect(dragged("all", 300, 350, span, all)).toEqual({ from: 250, to: 450 });
     expect(dragged("all", 300, 5000, span, all)).toEqual({ from: 800, to: 1000 });
     expect(dragged("all", 300, -5000, span, all)).toEqual({ from: 0, to: 200 });
   });
 
-  test("is drawn out by its ends, also past one another", () => {
+  test("dragged by an end may pass the other end", () => {
     expect(dragged("from", 200, 100.4, span, all)).toEqual({ from: 100, to: 400 });
     expect(dragged("to", 400, 100, span, all)).toEqual({ from: 100, to: 200 });
     expect(dragged("new", 700, 600, span, all)).toEqual({ from: 600, to: 700 });
   });
 
-  test("never has less than the closest window, nor anything outside of the run", () => {
+  test("dragged is never shorter than the closest window nor outside of the run", () => {
     const numbers = random(9);
     for (let round = 0; round < 300; round += 1) {
       const grip = (["from", "to", "all", "new"] as const)[numbers.below(4)] ?? "new";
@@ -91,7 +91,7 @@ describe("the brush", () => {
     expect(isWhole(between(-5, 5000, all), all)).toBe(true);
   });
 
-  test("takes times as people write them", () => {
+  test("timeOf accepts times with units, groups and colons", () => {
     const written = ["1.25 s", "300 µs", "12_500ns", "2", "0.001 5 s", "7 ms", ".5ms", "1:02.5", "1:00:01"];
     expect(written.map(timeOf)).toEqual([1.25e9, 300_000, 12_500, 2e9, 1_500_000, 7_000_000, 500_000, 62.5e9, 3601e9]);
     expect(["", "abc", "5 h", ".", "1:"].map(timeOf)).toEqual([undefined, undefined, undefined, undefined, undefined]);
@@ -122,8 +122,8 @@ const LOOP = diagram(
 );
 const measure = (text: string): number => text.length * 7;
 
-describe("the diagram of moves", () => {
-  test("lights the chosen pattern, and says of every move how often in it and in all", () => {
+describe("pattern diagram", () => {
+  test("highlights the selected pattern and counts each move inside and in total", () => {
     const graph = diagramGraph(LOOP);
     expect(graph.nodes.map((one) => [one.name, one.kind, one.onChain, one.heat])).toEqual([
       ["app.read", "entered", true, 1],
@@ -145,7 +145,7 @@ describe("the diagram of moves", () => {
     ]);
   });
 
-  test("is drawn at the same places whichever pattern is chosen", () => {
+  test("layout is the same for every selected pattern", () => {
     const other = diagram(
       LOOP.states.map((one) => ({ ...one, inside: 0 })),
       LOOP.moves.map((one) => ({ ...one, inside: 0 })),
@@ -157,7 +157,7 @@ describe("the diagram of moves", () => {
     }
   });
 
-  test("has labels that cover neither each other nor a box, loops' ones too", () => {
+  test("labels cover neither labels nor nodes, also at loops", () => {
     for (const flow of ["down", "right"] as const) {
       const graph = diagramGraph(LOOP);
       const layout = layered(layoutInput(graph, flow, measure));
@@ -175,7 +175,7 @@ describe("the diagram of moves", () => {
     }
   });
 
-  test("of a large program is laid out within the budget that the server keeps", () => {
+  test("with as many moves as the server allows is laid out", () => {
     const numbers = random(5);
     const states = Array.from({ length: 80 }, (_, index) => state(`app:f${index}`, "entered"));
     const moves = Array.from({ length: 240 }, (): PatternMove => ({
@@ -190,7 +190,7 @@ describe("the diagram of moves", () => {
     expect(layout.routes).toHaveLength(unique.length);
   });
 
-  test("a label has a place even on a route without points", () => {
+  test("labelPlace of a route without points is the origin", () => {
     expect(labelPlace({ points: [] }, 20, "down")).toEqual([0, 0]);
   });
 });

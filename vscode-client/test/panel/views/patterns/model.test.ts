@@ -1,4 +1,4 @@
-/** Patterns as rows: shares, when they occur, what follows what, and what they call. */
+/** Patterns as rows: shares, times, successions and calls. */
 import { describe, expect, test } from "vitest";
 import {
   filterPatterns,
@@ -77,8 +77,8 @@ function rowsOf(of: PatternsResult): PatternView[] {
   return patternRows(of, of.patterns);
 }
 
-describe("the rows of patterns", () => {
-  test("in a window are those that occur there, with what they take there", () => {
+describe("pattern rows", () => {
+  test("inWindow are the patterns in the window with their times there", () => {
     const known = [row("a", { share: 0.4 }), row("b"), row("c", { totalNs: 1e8, selfNs: 5e7 })];
     const inside = [
       { id: "a", count: 1, ns: 1e7, share: 0.1 },
@@ -90,7 +90,7 @@ describe("the rows of patterns", () => {
     ]);
   });
 
-  test("are drawn on the scale of the largest share, of that what was work", () => {
+  test("are on the scale of the largest share, with the share of work", () => {
     const rows = rowsOf(result([row("a", { share: 0.4 }), row("b"), row("c", { share: 0, totalNs: 0, selfNs: 0 })]));
     expect(rows.map((one) => [one.percent, one.share, one.work])).toEqual([
       ["40 %", 1, 0.25],
@@ -99,13 +99,13 @@ describe("the rows of patterns", () => {
     ]);
   });
 
-  test("say how large they are and how often they occur", () => {
+  test("have size, count and mean", () => {
     const [one, other] = rowsOf(result([row("a"), row("b", { width: 2, count: 1234, strands: 12 })]));
     expect([one?.size, one?.count, one?.mean]).toEqual(["3 calls", "10", "10.0 ms"]);
     expect([other?.size, other?.count]).toEqual(["3 calls, 2 side by side", "1,234 in 12"]);
   });
 
-  test("lie in time where they occur, also where that is too short to be seen or is cut", () => {
+  test("spans are cut to the window and have a minimum length", () => {
     const stretches = [
       { fromNs: -100, toNs: 250, count: 1, strand: 0 },
       { fromNs: 500, toNs: 750, count: 3, strand: 0 },
@@ -119,14 +119,14 @@ describe("the rows of patterns", () => {
     ]);
   });
 
-  test("are filtered by every word, in title and calls", () => {
+  test("filter matches every word in title and calls", () => {
     const rows = [row("first"), row("second", { outline: [line("app:second"), line("db:load")] })];
     expect(filterPatterns(rows, "DB second")).toEqual(rows.slice(1));
     expect(filterPatterns(rows, "")).toEqual(rows);
   });
 });
 
-test("what follows a pattern, and what it follows, is in the order of how often", () => {
+test("neighbours of a pattern are sorted by count", () => {
   const found = result([row("a"), row("b"), row("c")], {
     successions: [
       { before: "a", after: "b", count: 1 },
@@ -139,12 +139,12 @@ test("what follows a pattern, and what it follows, is in the order of how often"
     ["c", 3, 0.75],
     ["b", 1, 0.25],
   ]);
-  // What is not among the rows still counts in the shares.
+  // Patterns without a row still count in the shares.
   expect(neighbours(found, "a", "before").map((one) => [one.id, one.share])).toEqual([["b", 0.5]]);
   expect(neighbours(found, "c", "after")).toEqual([]);
 });
 
-test("a line of what a pattern calls says repeats, size and what is odd about it", () => {
+test("outlineLine has repeats, size and how the call ends", () => {
   expect(outlineLine(line("shop.stock:Stock.lookup", { repeats: 3 }))).toEqual({
     name: "3 × Stock.lookup",
     note: "1 ms each",
@@ -154,7 +154,7 @@ test("a line of what a pattern calls says repeats, size and what is odd about it
   );
 });
 
-test("shares are said as in the terminal", () => {
+test("percent equals that of the terminal", () => {
   expect([0, 0.0004, 0.0123, 0.05, 0.0999, 0.5].map(percent)).toEqual([
     "0 %",
     "<0.1 %",

@@ -1,4 +1,4 @@
-/** Compared requests: the rows in words and bars, and two flows as one graph. */
+/** Compared requests: the rows with words and bars, and the runs of a comparison. */
 import { describe, expect, test } from "vitest";
 import { categoryLines, filterCategories, landmark, slowerCalls } from "../../../../src/panel/views/requests/model";
 import { probability } from "../../../../src/panel/ui/text/probability";
@@ -51,7 +51,7 @@ function call(label: string, ownBeforeNs: number, ownAfterNs: number, channel = 
   };
 }
 
-describe("the rows of compared requests", () => {
+describe("category rows", () => {
   const slower = row({
     kind: "response-time",
     medianAfterNs: 4e6,
@@ -62,7 +62,7 @@ describe("the rows of compared requests", () => {
   });
   const often = row({ kind: "structural", name: "write", countBefore: 7, countAfter: 26, expected: 7, p: 0.0204 });
 
-  test("share one scale, and say in words what happened", () => {
+  test("share one scale and name the change", () => {
     const [first, second, third] = categoryLines([slower, often, row()]);
     expect([first?.word, first?.before, first?.after]).toEqual(["slower", 0.25, 1]);
     expect([first?.counts, first?.change, first?.factor, first?.sure]).toEqual(["40", "+3 ms", "×4.0", "p < 0.001"]);
@@ -76,12 +76,12 @@ describe("the rows of compared requests", () => {
     expect([third?.word, third?.change, third?.factor, third?.sure, third?.cost]).toEqual(["", "", "", "", ""]);
   });
 
-  test("of a flow that one side does not have say so", () => {
+  test("of a flow on one side are named new", () => {
     const [line] = categoryLines([row({ kind: "structural", countBefore: 0, expected: 0, medianBeforeNs: null })]);
     expect([line?.word, line?.medianBefore, line?.before, line?.counts]).toEqual(["new", "–", 0, "0 → 40"]);
   });
 
-  test("are told apart by the call that got slower, else by how the flow begins", () => {
+  test("landmark is the slower call, or the start of the flow", () => {
     expect(landmark(slower)).toBe("app.disk");
     expect(landmark(often)).toBe("app.load … 3 calls");
     expect(landmark(row({ flow: "app:serve>app:load app:load>app:disk app:se…" }))).toBe(
@@ -90,7 +90,7 @@ describe("the rows of compared requests", () => {
     expect(landmark(row({ flow: "" }))).toBe("");
   });
 
-  test("are filtered by every word, in name, flow and slower calls", () => {
+  test("filter matches every word in name, flow and slower calls", () => {
     expect(filterCategories([slower, often], "read disk")).toEqual([slower]);
     expect(filterCategories([slower, often], "DISK")).toHaveLength(2); // the flow of both has it
     expect(filterCategories([slower, often], "nothing")).toEqual([]);
@@ -98,7 +98,7 @@ describe("the rows of compared requests", () => {
   });
 });
 
-test("calls of one function count together, those that grew most first", () => {
+test("slowerCalls joins calls of one function, the largest growth first", () => {
   const found = slowerCalls([
     call("a:f", 100, 200),
     call("a:g", 100, 350),
@@ -112,7 +112,7 @@ test("calls of one function count together, those that grew most first", () => {
   ]);
 });
 
-test("how sure a change is is said in two digits", () => {
+test("probability shows p with two digits", () => {
   expect([null, 0, 0.0009, 0.001, 0.04567].map(probability)).toEqual([
     "",
     "p < 0.001",
@@ -122,23 +122,23 @@ test("how sure a change is is said in two digits", () => {
   ]);
 });
 
-describe("the two runs of a comparison", () => {
+describe("completePair", () => {
   const runs = ["a", "b", "c"].map((id, index) => ({ ...RUN, id, started: index }));
 
-  test("are the two newest in the order of recording, unless named", () => {
+  test("fills missing runs with the newest, in the order of recording", () => {
     expect(completePair(runs, "", { before: "", after: "" })).toEqual({ before: "b", after: "c" });
     expect(completePair(runs, "", { before: "c", after: "" })).toEqual({ before: "c", after: "b" });
     expect(completePair(runs, "", { before: "", after: "a" })).toEqual({ before: "c", after: "a" });
     expect(completePair(runs.slice(0, 1), "", { before: "", after: "" })).toEqual({ before: "", after: "a" });
   });
 
-  test("begin with the baseline, where that is another run", () => {
+  test("uses the baseline as the earlier run if it differs", () => {
     expect(completePair(runs, "a", { before: "", after: "" })).toEqual({ before: "a", after: "c" });
     expect(completePair(runs, "c", { before: "", after: "" })).toEqual({ before: "c", after: "b" });
     expect(completePair(runs, "c", { before: "", after: "c" })).toEqual({ before: "b", after: "c" });
   });
 
-  test("are two also where one is asked for by its name, which stands for the newest of that name", () => {
+  test("resolves a run name to the newest run of that name", () => {
     const named = runs.map((run) => ({ ...run, name: run.id === "a" ? "old" : "shop" }));
     expect(completePair(named, "", { before: "", after: "shop" })).toEqual({ before: "b", after: "shop" });
     expect(completePair(named, "c", { before: "", after: "shop" })).toEqual({ before: "b", after: "shop" });

@@ -1,4 +1,4 @@
-/** Suspects as rows: what to look at, how much speaks for it, and the numbers of each reason. */
+/** Suspects as rows: places, scores and the numbers of each evidence. */
 import { describe, expect, test } from "vitest";
 import {
   bits,
@@ -52,8 +52,8 @@ function suspect(rank: number, score: number, more: Partial<LocalizeSuspect> = {
   };
 }
 
-describe("the rows of suspects", () => {
-  test("are drawn on the scale of the first one, with its strongest reason", () => {
+describe("suspect rows", () => {
+  test("are on the scale of the first suspect, with the strongest evidence", () => {
     const [first, second] = suspectLines([
       suspect(1, 8),
       suspect(2, 2, { evidence: [evidence({ kind: "log", p: null })] }),
@@ -69,7 +69,7 @@ describe("the rows of suspects", () => {
     expect([second?.share, second?.word, second?.sure]).toEqual([0.25, "log messages", ""]);
   });
 
-  test("say where they are as far as that says more", () => {
+  test("name their place if it adds information", () => {
     const [all, bare] = suspectLines([
       suspect(1, 1, { caller: "app.web:serve", instance: "orders-2" }),
       suspect(2, 1, { method: "", evidence: [] }),
@@ -78,7 +78,7 @@ describe("the rows of suspects", () => {
     expect([bare?.title, bare?.where, bare?.word, bare?.numbers]).toEqual(["orders", "", "", ""]);
   });
 
-  test("are filtered by every word, in places and reasons", () => {
+  test("filter matches every word in places and evidence", () => {
     const rows = [suspect(1, 2), suspect(2, 1, { evidence: [evidence({ text: "Connection refused" })] })];
     expect(filterSuspects(rows, "orders REFUSED")).toEqual(rows.slice(1));
     expect(filterSuspects(rows, "")).toEqual(rows);
@@ -86,14 +86,14 @@ describe("the rows of suspects", () => {
   });
 });
 
-test("numbers are times where time is meant, else shares of visits", () => {
+test("evidenceNumbers are times, or shares of visits", () => {
   expect(evidenceNumbers(evidence({ kind: "edge", before: null }))).toBe("– → 4 ms");
   expect(evidenceNumbers(evidence({ kind: "error", before: 0.02, after: 0.4 }))).toBe("2 % → 40 %");
   expect(evidenceNumbers(evidence({ kind: "call", before: null, after: null }))).toBe("");
   expect(samples(evidence())).toBe("1,200 and 30 requests");
 });
 
-test("scores and places are short", () => {
+test("bits and placeName are short", () => {
   expect([0.04, 2.25, 9.96, 1234.5].map(bits)).toEqual(["0.0 bits", "2.3 bits", "10 bits", "1,235 bits"]);
   expect(placeName(suspect(1, 1, { method: "GET /orders" }))).toBe("GET /orders");
 });

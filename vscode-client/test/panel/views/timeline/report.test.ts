@@ -1,4 +1,4 @@
-/** Facts about the timeline of a report: what it cuts out of the page is what the server would have sent. */
+/** The timeline of a report: its answers equal those of the server. */
 import { deflateSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { TimelineAnswers, type ReportTimeline } from "../../../../src/panel/views/timeline/report";
@@ -55,8 +55,8 @@ const DATA: ReportTimeline = {
 };
 const answers = new TimelineAnswers(DATA);
 
-describe("tiles of a report", () => {
-  test.each([2, 3, 4])("tile %i has the cells and bars of its stretch", async (number) => {
+describe("report tiles", () => {
+  test.each([2, 3, 4])("tile %i has the cells and bars of its interval", async (number) => {
     const lanes = [{ strand: 5, depth: 0, depths: 2 }];
     const result = (await answers.answer("clew/timelineTile", {
       run: "r",
@@ -74,7 +74,7 @@ describe("tiles of a report", () => {
     expect(tile?.named.map((one) => [one.row, one.site])).toEqual(number === 2 ? [] : [[1, 70]]);
   });
 
-  test("beside the run, and of rows that are not there, are empty", async () => {
+  test("outside of the run and of missing rows are empty", async () => {
     for (const [strand, first] of [
       [5, 1],
       [5, 9],
@@ -86,27 +86,27 @@ describe("tiles of a report", () => {
     }
   });
 
-  test("of another scale are not there; the nearest scale is taken", () => {
+  test("of another scale are undefined, and nearestScale is the nearest stored scale", () => {
     expect(answers.answer("clew/timelineTile", { run: "r", lanes: [], scale: 5, first: 0 })).toBeUndefined();
     expect([0, 4, 9, 13, 14, 30].map((scale) => nearestScale(scale, [14, 12, 8]))).toEqual([8, 8, 8, 12, 14, 14]);
     expect(nearestScale(5, [])).toBe(5);
   });
 });
 
-describe("calls of a report", () => {
+describe("report calls", () => {
   const at = (ns: number, depth: number, move: string, slackNs = 0): unknown => {
     const found = answers.answer("clew/timelineCall", { run: "r", strand: 5, depth, ns, slackNs, move });
     const { call: one } = found as { call: TimelineCall | null };
     return one && [one.fromNs, one.toNs];
   };
 
-  test("are found by time, also a little beside it", () => {
+  test("are found by time, with some slack", () => {
     expect(at(25, 1, "at")).toEqual([20, 30]);
     expect(at(35, 1, "at")).toBeNull();
     expect(at(35, 1, "at", 8)).toEqual([40, 90]);
   });
 
-  test("lead to the ones beside, above and below", () => {
+  test("lead to their next, previous, outer and inner calls", () => {
     expect(at(10, 0, "next")).toEqual([200, 210]);
     expect(at(200, 0, "previous")).toEqual([10, 100]);
     expect(at(10, 0, "into")).toEqual([20, 30]);
@@ -115,13 +115,13 @@ describe("calls of a report", () => {
   });
 });
 
-describe("a search in a report", () => {
+describe("report search", () => {
   const search = (text: string, by: number, ns = -1, event = -1): unknown => {
     const found = answers.answer("clew/timelineSearch", { run: "r", text, by, ns, event }) as TimelineSearchResult;
     return [found.calls, found.match?.place, found.match?.ns];
   };
 
-  test("goes from call to call in the order of time, and round", () => {
+  test("steps through calls by time and wraps around", () => {
     expect(search("0", 0)).toEqual([2, undefined, undefined]);
     expect(search("0", 1)).toEqual([2, 1, 10]);
     expect(search("0", 1, 10, 10)).toEqual([2, 2, 200]);

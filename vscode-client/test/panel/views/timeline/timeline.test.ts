@@ -1,4 +1,4 @@
-/** The timeline's pure parts: time on the screen, rows, tiles, colours, and what is said of them. */
+/** The pure parts of the timeline: time on the screen, rows, tiles, colours and sentences. */
 import { describe, expect, test } from "vitest";
 import {
   foldedAtFirst,
@@ -43,7 +43,7 @@ import type { TimelineCall, TimelineLane, TimelineResult, TimelineStrand } from 
 import { random } from "../../../support/random";
 import { RUN } from "../../../support/samples";
 
-/** Almost as late as whole nanoseconds can be told. */
+/** Almost the largest time with exact nanoseconds in a number. */
 const LATE = 104 * 86_400 * 1e9;
 
 function strand(number: number, process: number, depth: number, more: Partial<TimelineStrand> = {}): TimelineStrand {
@@ -88,10 +88,10 @@ function result(strands: TimelineStrand[], more: Partial<TimelineResult> = {}): 
   };
 }
 
-describe("a span of time", () => {
+describe("time span", () => {
   const all = wholeSpan(0, LATE);
 
-  test("keeps the time under the pointer where it is while one zooms", () => {
+  test("zoomed keeps the time under the pointer in place", () => {
     const numbers = random(1);
     const next = (): number => numbers.below(1e6) / 1e6;
     let span = all;
@@ -108,7 +108,7 @@ describe("a span of time", () => {
     }
   });
 
-  test("tells one nanosecond from the next at the end of the longest run", () => {
+  test("is exact to a nanosecond at the end of the longest run", () => {
     let span = all;
     for (let at = 0; at < 80; at += 1) span = zoomed(span, 0.5, 0.98, all);
     expect(lengthOf(span)).toBe(CLOSEST_NS);
@@ -122,14 +122,14 @@ describe("a span of time", () => {
     expect(ticks(span, 1600).every((tick) => Number.isSafeInteger(tick.ns))).toBe(true);
   });
 
-  test("stays within the run however it is moved", () => {
+  test("panned stays inside the run", () => {
     const part = { from: 1e9, to: 2e9 };
     expect(panned(part, -5e9, wholeSpan(0, 1e10))).toEqual({ from: 0, to: 1e9 });
     expect(clamped({ from: -10, to: 1e20 }, all)).toEqual(all);
     expect(padded(100, 200, wholeSpan(0, 1e6))).toEqual({ from: 85, to: 215 });
   });
 
-  test("has ticks of steps that people count in, each label another, far enough apart", () => {
+  test("ticks have round steps, distinct labels and enough distance", () => {
     for (const length of [20, 300, 4e3, 5e4, 6e5, 7e6, 8e7, 9e8, 3e9, 2e10, 6e11, 7e12, 4e14]) {
       const span = { from: 3 * length, to: 4 * length };
       const found = ticks(span, 1200);
@@ -147,7 +147,7 @@ describe("a span of time", () => {
     [61e9, 1e9, "1:01"],
     [3_723_004_005_006, 1, "1:02:03.004 005 006"],
     [-5e8, 1e6, "−0.500 s"],
-  ])("%d ns are said to steps of %d as %s", (ns, step, words) => {
+  ])("clock of %d ns in steps of %d is %s", (ns, step, words) => {
     expect(clock(ns, step).replaceAll("\u2009", " ")).toBe(words);
   });
 });
@@ -159,7 +159,7 @@ describe("lanes", () => {
   const some = result([outer, strand(1, 0, 0), third, last]);
   const open = foldedAtFirst(some, false);
 
-  test("follow each other without a hole", () => {
+  test("follow each other without gaps", () => {
     const all = lanes(some, open);
     let top = 0;
     for (const lane of all) {
@@ -170,7 +170,7 @@ describe("lanes", () => {
     expect(all.map((lane) => lane.kind)).toEqual(["process", "strand", "strand", "process", "strand", "strand"]);
   });
 
-  test("say which row is where", () => {
+  test("topOf and laneAt agree on the place of a row", () => {
     const all = lanes(some, open);
     const top = topOf(all, third, 1) ?? -1;
     const at = laneAt(all, top + 3);
@@ -179,7 +179,7 @@ describe("lanes", () => {
     expect(laneAt(all, 3)?.depth).toBe(-1);
   });
 
-  test("of a folded process are one row, to which arrows lead", () => {
+  test("of a folded process are one row, where its arrows end", () => {
     const process = lanes(some, open)[3];
     if (!process) throw new Error("there is no second process");
     const folded = toggleFold(open, process);
@@ -189,7 +189,7 @@ describe("lanes", () => {
     expect(lanes(some, toggleFold(folded, process))).toHaveLength(6);
   });
 
-  test("of a folded strand are its outermost calls", () => {
+  test("of a folded strand show its outermost calls", () => {
     const first = lanes(some, open)[1];
     if (!first) throw new Error("there is no strand");
     const all = lanes(some, toggleFold(open, first));
@@ -197,13 +197,13 @@ describe("lanes", () => {
     expect(topOf(all, outer, 2)).toBe(all[1]?.top);
   });
 
-  test("begin folded where there are too many, but not the first process", () => {
+  test("start folded if there are too many, except the first process", () => {
     const many = result([strand(0, 0, 200), strand(1, 1, 50), strand(2, 2, 2)]);
     expect([...foldedAtFirst(many, false).processes]).toEqual([1, 2]);
     expect([...foldedAtFirst(many, true).processes]).toEqual([]);
   });
 
-  test("are gone through from thread to thread, past those without calls", () => {
+  test("strandBeside skips strands without calls", () => {
     const all = lanes(some, open);
     expect(strandBeside(all, -1, 1)?.strand).toBe(0);
     expect(strandBeside(all, 0, 1)?.strand).toBe(2);
@@ -211,7 +211,7 @@ describe("lanes", () => {
     expect(strandBeside(all, -1, -1)?.strand).toBe(3);
   });
 
-  test("outside of what is seen are left out", () => {
+  test("outside of the visible part are left out", () => {
     const all = lanes(some, open);
     expect(seen(all, 0, 10).map((lane) => lane.top)).toEqual([0]);
     expect(seen(all, 0, 1e6)).toHaveLength(all.length);
@@ -219,7 +219,7 @@ describe("lanes", () => {
 });
 
 describe("tiles", () => {
-  test("cover what is seen, with buckets about as wide as a pixel", () => {
+  test("cover the visible span with buckets about one pixel wide", () => {
     for (const length of [16, 1000, 1e6, 1e9, 1e13]) {
       const span = { from: 12_345, to: 12_345 + length };
       const scale = scaleFor(length / 1200);
@@ -232,7 +232,7 @@ describe("tiles", () => {
     }
   });
 
-  test("are asked for in batches that an answer has room for", () => {
+  test("are requested in batches below the limit of an answer", () => {
     const all: TimelineLane[] = Array.from({ length: 40 }, (_, at) => ({ strand: at, depths: 16 }));
     const some = batch(all, 4);
     expect(some.length * 16 * 4 * BUCKETS).toBeLessThanOrEqual(MOST_CELLS);
@@ -240,7 +240,7 @@ describe("tiles", () => {
     expect(batch([{ strand: 0, depths: 1000 }], 9)).toHaveLength(1);
   });
 
-  test("are what the bytes say, lane by lane and tile by tile", () => {
+  test("unpack decodes the bytes by lane and tile", () => {
     const asked: TimelineLane[] = [{ strand: 4, depths: 2 }, { strand: 5 }, { strand: 6 }];
     const [rows, tiles] = [3, 2];
     const width = BUCKETS * tiles;
@@ -286,7 +286,7 @@ describe("tiles", () => {
     expect(found.get(keyOf({ strand: 4, depths: 2 }, 3, 10))?.named).toEqual([]);
   });
 
-  test("that were used longest ago are let go", () => {
+  test("cache drops the least recently used tile", () => {
     const kept = new TileCache<number>(2);
     kept.set("a", 1);
     kept.set("b", 2);
@@ -296,7 +296,7 @@ describe("tiles", () => {
   });
 });
 
-test("a function has one colour wherever it is, and all colours are used about equally", () => {
+test("hueOf is stable per function and uses all colours about equally", () => {
   const used = new Map<number, number>();
   for (let at = 0; at < 3200; at += 1) {
     const hue = hueOf(`package.module:Class.method_${at}`);
@@ -308,7 +308,7 @@ test("a function has one colour wherever it is, and all colours are used about e
   expect([inkOn([255, 255, 255]), inkOn([0, 0, 40])]).toEqual(["#000", "#fff"]);
 });
 
-describe("in words", () => {
+describe("timeline sentences", () => {
   const call: TimelineCall = {
     strand: 0,
     depth: 1,
@@ -323,13 +323,13 @@ describe("in words", () => {
     location: null,
   };
 
-  test("a call is its times, its place and its event", () => {
+  test("callSentence has times, place and event", () => {
     expect(callSentence(call).replaceAll("\u2009", " ")).toBe(
       "Stock.lookup continued · 1.25 ms, self time 250 µs · at 1.500 000 000 s · MainThread of server · event 12,345",
     );
   });
 
-  test("what is seen can be heard", () => {
+  test("summary describes the visible span", () => {
     const some = result([strand(0, 0, 3), strand(7, 0, 1)]);
     const said = summary(some, { from: 0, to: 5e8 }, lanes(some, foldedAtFirst(some, false)));
     expect(said).toContain("500 ms of a run of 1 s");
@@ -337,19 +337,19 @@ describe("in words", () => {
     expect(said).toContain("Busiest: thread 7 70 %, thread 0 0 %.");
   });
 
-  test("what was left out is said", () => {
+  test("leftOut counts hidden strands and gaps", () => {
     expect(leftOut(result([]))).toBe("");
     expect(leftOut(result([], { hiddenStrands: 2556, hiddenGaps: 3 }))).toBe(
       "2,556 more threads and tasks, with the fewest events; 3 more intervals with missing events",
     );
   });
 
-  test("another view's stretch is asked for with room around it, in whole nanoseconds", () => {
+  test("intervalQuestion pads the interval and rounds to nanoseconds", () => {
     expect(intervalQuestion("r", 1e6 + 0.5, 2e6)).toEqual({ run: "r", fromNs: 900_000, toNs: 2_100_000 });
     expect(intervalQuestion("r", 0, 10)).toEqual({ run: "r", fromNs: 0, toNs: 1010 });
   });
 
-  test("a search finds functions by any part of their names", () => {
+  test("matchingFunctions finds functions by any part of their names", () => {
     const functions = [
       { site: 3, label: "app:read", location: null },
       { site: 9, label: "app:Write.all", location: null },

@@ -14,7 +14,7 @@ import { nodeId, type Known, learn, MAX_NODES, walkGraph } from "../../../../src
 import { RUN } from "../../../support/samples";
 import { random } from "../../../support/random";
 
-/** A server of a made run: events on a few strands, with edges between them. */
+/** Makes a server of a random run: events on a few strands, with edges between them. */
 function server(seed: number, events = 400): { ask: (params: WalkParams) => Promise<WalkResult> } {
   const numbers = random(seed);
   const below = (bound: number): number => numbers.below(bound);
@@ -85,7 +85,7 @@ function server(seed: number, events = 400): { ask: (params: WalkParams) => Prom
   };
 }
 
-/** A random walk, with what is known after each of its steps. */
+/** Makes a random walk, with the known graph after each step. */
 async function wander(seed: number, steps: number): Promise<{ walk: Walk; known: Known }[]> {
   const numbers = random(seed + 1);
   const below = (bound: number): number => numbers.below(bound);
@@ -108,8 +108,8 @@ async function wander(seed: number, steps: number): Promise<{ walk: Walk; known:
 
 const SEEDS = Array.from({ length: 12 }, (_, seed) => seed);
 
-describe("what a walk draws", () => {
-  it("keeps each box where it was when others are opened, so that no order flips", async () => {
+describe("walk graph", () => {
+  it("keeps each node in place when others are opened", async () => {
     for (const seed of SEEDS) {
       const all = await wander(seed, 40);
       for (const [index, { known }] of all.entries()) {
@@ -121,7 +121,7 @@ describe("what a walk draws", () => {
     }
   });
 
-  it("has no two boxes over each other", async () => {
+  it("has no overlapping nodes", async () => {
     for (const seed of SEEDS) {
       const { known } = (await wander(seed, 40)).at(-1) ?? { known: undefined };
       const slots = [...(known?.slots.values() ?? [])];
@@ -132,7 +132,7 @@ describe("what a walk draws", () => {
     expect(NODE.height).toBeLessThan(ROW);
   });
 
-  it("holds what is around the present event, and never more than its budget", async () => {
+  it("has the neighbours of the present event, within its limit", async () => {
     for (const seed of SEEDS) {
       for (const { walk, known } of await wander(seed, 60)) {
         expect(known.events.size).toBeLessThanOrEqual(MAX_NODES);
@@ -148,7 +148,7 @@ describe("what a walk draws", () => {
     }
   });
 
-  it("opens causes to the left, effects to the right, what was before above and what is after below", async () => {
+  it("opens causes left, effects right, previous events above and next events below", async () => {
     const side: Record<Way, (from: Slot, to: Slot) => boolean> = {
       cause: (from, to) => to.column < from.column,
       effect: (from, to) => to.column > from.column,
@@ -166,7 +166,7 @@ describe("what a walk draws", () => {
         for (const way of walk.result.ways) {
           for (const { event } of way.ends) {
             const slot = known.slots.get(event);
-            // What was there stays; what lies two ways is opened by the first.
+            // Known nodes stay; a node in two directions is opened by the first.
             if (slot && here && !before?.has(event) && !seen.has(event)) expect(side[way.step](here, slot)).toBe(true);
             seen.add(event);
           }
@@ -175,7 +175,7 @@ describe("what a walk draws", () => {
     }
   });
 
-  it("numbers the path that was walked, and marks its edges", async () => {
+  it("numbers the walked path and marks its edges", async () => {
     const { ask } = server(3);
     let walk = await begin(ask, { target: { event: 100 } });
     let known = learn(undefined, walk);
@@ -191,7 +191,7 @@ describe("what a walk draws", () => {
     expect(layout.nodes).toHaveLength(graph.nodes.length);
   });
 
-  it("finds a free slot however many are taken", () => {
+  it("freeSlot finds a slot however many are taken", () => {
     const taken = new Set<string>();
     for (let number = 0; number < 300; number++) {
       const slot = freeSlot(taken, { column: 0, row: 0 }, number % 2 ? "left" : "down");
@@ -201,8 +201,8 @@ describe("what a walk draws", () => {
   });
 });
 
-describe("a walk", () => {
-  it("goes back and forward in what was visited", async () => {
+describe("walk", () => {
+  it("goes back and forward through visited events", async () => {
     const { ask } = server(5);
     let walk = await begin(ask, { target: { event: 60 } });
     walk = await stepped(ask, walk, "next");
@@ -217,7 +217,7 @@ describe("a walk", () => {
     expect(walk.visited.map((one) => one.event)).toEqual([60, 59]);
   });
 
-  it("stays where it is when a step leads nowhere", async () => {
+  it("stays at its event if a step has no end", async () => {
     const { ask } = server(5);
     const walk = await begin(ask, { target: { event: 0 } });
     const stopped = await stepped(ask, walk, "previous");

@@ -1,4 +1,4 @@
-/** Flows that are too large for a tree: where their calls stand in lanes, in all pictures and between them. */
+/** Flows too large for a tree: the places of their calls in lanes, in all pictures and between them. */
 import { describe, expect, test } from "vitest";
 import { LANES_FROM } from "../../../../../src/panel/views/requests/flow/layout/lanes";
 import type { FlowDrawing } from "../../../../../src/panel/views/requests/flow/layout/shapes";
@@ -17,7 +17,7 @@ import { random } from "../../../../support/random";
 
 const measure = (text: string): number => text.length * 6.5;
 
-/** A random flow, some of whose calls began a task. */
+/** Makes a random flow in which some calls start a task. */
 function tasks(seed: number, size: number): Flow {
   const numbers = random(seed);
   const { calls, ...whole } = randomFlow(seed, size);
@@ -30,7 +30,7 @@ function prepared(shown: Flow, direction: Direction, anchor = ""): Prepared {
   return prepare({ flow: shown, found, repeats: false, equal: false, opened: new Set(), anchor }, shown, direction, measure); // prettier-ignore
 }
 
-/** Pairs that overlap, found by sweeping from left to right. */
+/** Lists the pairs of nodes that overlap, by a sweep from left to right. */
 function overlapping(nodes: readonly PlacedNode[]): string[] {
   const found: string[] = [];
   let open: PlacedNode[] = [];
@@ -46,8 +46,8 @@ function overlapping(nodes: readonly PlacedNode[]): string[] {
 
 const SIZE = LANES_FROM + 100;
 
-describe.each(["right", "down"] as const)("lanes that go %s", (direction) => {
-  test("have no two boxes on each other, in any picture and at no time between", () => {
+describe.each(["right", "down"] as const)("flow lanes that go %s", (direction) => {
+  test("have no overlapping nodes in any picture or between", () => {
     for (const seed of [1, 2, 3]) {
       const flows = prepared(tasks(seed, SIZE), direction, seed === 3 ? "c40" : "");
       expect(flows.lanes.length).toBeGreaterThan(1);
@@ -60,7 +60,7 @@ describe.each(["right", "down"] as const)("lanes that go %s", (direction) => {
     }
   });
 
-  test("do not overlap, and have the calls of their own strands and no others", () => {
+  test("do not overlap and have exactly the calls of their strands", () => {
     const shown = tasks(4, SIZE);
     const drawn = pictureOf(prepared(shown, direction), "union");
     const strands = strandsOf(shown);
@@ -72,7 +72,7 @@ describe.each(["right", "down"] as const)("lanes that go %s", (direction) => {
     }
   });
 
-  test("leave the way of every edge to its box free, from the end of its caller on", () => {
+  test("keep the line from caller to node free of other nodes", () => {
     const shown = tasks(5, SIZE);
     const flows = prepared(shown, direction);
     const drawn = pictureOf(flows, "union");
@@ -89,7 +89,7 @@ describe.each(["right", "down"] as const)("lanes that go %s", (direction) => {
   });
 });
 
-test("bars are as long as their latencies", () => {
+test("flow lanes bars are as long as their latencies", () => {
   const shown = tasks(6, SIZE);
   const flows = prepared(shown, "right");
   const bars = (drawn: FlowDrawing): Map<string, number> =>
@@ -101,18 +101,18 @@ test("bars are as long as their latencies", () => {
   }
 });
 
-test("a chain of calls stands in one row, and calls that run beside each other in rows of their own", () => {
+test("flow lanes put a chain of calls in one row and parallel calls in separate rows", () => {
   const chain = Array.from({ length: LANES_FROM }, (_, index) => call(`c${index}`, index ? `c${index - 1}` : ""));
   expect(new Set(prepared(flow(...chain), "right").lows.values()).size).toBe(1);
   const fan = Array.from({ length: LANES_FROM }, (_, index) => call(`c${index}`, index ? "c0" : ""));
   expect(new Set(prepared(flow(...fan), "right").lows.values()).size).toBe(LANES_FROM - 1);
 });
 
-test("smaller flows have no lanes", () => {
+test("flow lanes of smaller flows are empty", () => {
   expect(prepared(tasks(7, LANES_FROM - 1), "right").lanes).toEqual([]);
 });
 
-test("a strand has all that its first call leads to, whichever of its calls began it", () => {
+test("strandsOf assigns all calls below the first call of a strand", () => {
   const one = flow(
     call("root", ""),
     call("first", "root", { channel: "task", label: "app:work", name: "work" }),
@@ -135,7 +135,7 @@ function end(node: PlacedNode, direction: Direction): number {
   return direction === "down" ? node.y + node.height / 2 : node.x + node.width / 2;
 }
 
-/** What lies along the flow between two places, as far across it as a box's begin is: a line. */
+/** Makes a line along the flow between two places, at the height of the node's edge. */
 function between(from: number, to: number, { x, y, width, height }: PlacedNode, direction: Direction): PlacedNode {
   const [middle, length] = [(from + to) / 2, to - from];
   return direction === "down"

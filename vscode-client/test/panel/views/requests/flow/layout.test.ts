@@ -1,4 +1,4 @@
-/** Where calls of two flows stand, in all pictures and between them, on random flows. */
+/** The places of the calls of two flows, in all pictures and between them, on random flows. */
 import { describe, expect, test } from "vitest";
 import { boundedLines, movedCalls } from "../../../../../src/panel/views/requests/flow/layout/correspondence";
 import { alignTimes, anchorOf, type Picture } from "../../../../../src/panel/views/requests/flow/layout/flow";
@@ -42,8 +42,8 @@ function overlapping(nodes: readonly PlacedNode[]): string[] {
   return found;
 }
 
-describe.each(DIRECTIONS)("a flow that goes %s", (direction) => {
-  test("has no two boxes on each other, in any picture, folded or not, and at no time between", () => {
+describe.each(DIRECTIONS)("flow layout that goes %s", (direction) => {
+  test("has no overlapping nodes in any picture or between, folded or not", () => {
     for (const seed of SEEDS) {
       for (const fold of [false, true]) {
         const anchor = seed % 3 === 0 ? `c${seed}` : "";
@@ -56,7 +56,7 @@ describe.each(DIRECTIONS)("a flow that goes %s", (direction) => {
     }
   });
 
-  test("keeps siblings in order, each call after its caller and at one place across in all pictures", () => {
+  test("keeps siblings in order, calls after callers and places across in all pictures", () => {
     for (const seed of SEEDS) {
       const flows = prepared(seed, direction);
       const [before, after, union] = PICTURES.map((picture) => places(pictureOf(flows, picture), direction));
@@ -72,7 +72,7 @@ describe.each(DIRECTIONS)("a flow that goes %s", (direction) => {
     }
   });
 
-  test("draws every edge as long as its latency, up to the box of its call", () => {
+  test("draws every edge as long as its latency, up to its node", () => {
     for (const seed of SEEDS) {
       const flows = prepared(seed, direction);
       for (const picture of PICTURES) {
@@ -90,7 +90,7 @@ describe.each(DIRECTIONS)("a flow that goes %s", (direction) => {
     }
   });
 
-  test("leads no edge over the box of another call, unless that moved", () => {
+  test("leads no edge over another node, except edges of moved calls", () => {
     for (const seed of SEEDS) {
       const flows = prepared(seed, direction);
       for (const picture of PICTURES) {
@@ -106,7 +106,7 @@ describe.each(DIRECTIONS)("a flow that goes %s", (direction) => {
     }
   });
 
-  test("leads no line of a call that waits over a box", () => {
+  test("leads no line of a waiting call over a node", () => {
     let lines = 0;
     for (const seed of SEEDS) {
       const flows = prepared(seed, direction);
@@ -123,7 +123,7 @@ describe.each(DIRECTIONS)("a flow that goes %s", (direction) => {
     expect(lines).toBeGreaterThan(20);
   });
 
-  test("has room for every label beside its edge: none covers a box or another label", () => {
+  test("places labels without covering nodes or labels", () => {
     for (const seed of SEEDS) {
       const flows = prepared(seed, direction);
       for (const picture of PICTURES) {
@@ -139,8 +139,8 @@ describe.each(DIRECTIONS)("a flow that goes %s", (direction) => {
   });
 });
 
-describe("an anchor", () => {
-  test("stands at exactly the same place on both sides, and between", () => {
+describe("flow anchor", () => {
+  test("has exactly the same place on both sides and between", () => {
     for (const seed of SEEDS) {
       const id = `c${seed + 3}`;
       const flows = prepared(seed, "down", id);
@@ -154,7 +154,7 @@ describe("an anchor", () => {
     }
   });
 
-  test("moves all of the other side by as much, and nothing of the first", () => {
+  test("moves the whole other side equally", () => {
     const flows = prepared(5, "down");
     const shifted = alignTimes(flows.boxes, flows.before, flows.after, "c9");
     const at = anchorOf(flows.boxes, "c9");
@@ -162,7 +162,7 @@ describe("an anchor", () => {
     for (const [id, start] of flows.after) expect(shifted.get(id)).toBeCloseTo(start + by, 6);
   });
 
-  test("that one side does not have is the nearest above it that both have", () => {
+  test("missing on one side is replaced by the nearest caller on both", () => {
     const flows = prepared(5, "down");
     for (const node of flows.boxes) {
       const at = anchorOf(flows.boxes, node.id);
@@ -172,8 +172,8 @@ describe("an anchor", () => {
   });
 });
 
-describe("between before and after", () => {
-  test("the ends are the two states themselves", () => {
+describe("betweenPicture", () => {
+  test("at its ends equals the two states", () => {
     const flows = prepared(7, "down");
     const [start, end] = [betweenPicture(flows, 0), betweenPicture(flows, 1)];
     const spots = (drawn: FlowDrawing): string[] =>
@@ -182,7 +182,7 @@ describe("between before and after", () => {
     expect(spots(end.drawing)).toEqual(spots(pictureOf(flows, "after")));
   });
 
-  test("first what is gone fades, then the rest moves, then what is new appears: never both at once", () => {
+  test("fades removed calls, then moves the others, then shows new calls", () => {
     const flows = prepared(11, "down");
     const [gone] = flows.flow.calls.filter((one) => one.status === "before");
     const [come] = flows.flow.calls.filter((one) => one.status === "after");
@@ -196,8 +196,8 @@ describe("between before and after", () => {
   });
 });
 
-describe("lines between two pictures", () => {
-  test("are drawn where the pictures part, not for all that this moves below", () => {
+describe("correspondence lines", () => {
+  test("are for calls where the pictures diverge, not for all calls below", () => {
     const flows = prepared(1, "down");
     const one = flow(
       call("root", "", { times: { before: times(null), after: times(null) } }),
@@ -212,13 +212,13 @@ describe("lines between two pictures", () => {
     expect(movedCalls(flows.boxes, flows.before, flows.before)).toEqual([]);
   });
 
-  test("are never more than the bound, the chosen ones first, and the rest is counted", () => {
+  test("are bounded, the selected ones first, and the rest is counted", () => {
     expect(boundedLines(["b"], ["a", "b", "c"], 2)).toEqual({ shown: ["b", "a"], hidden: 1 });
     expect(boundedLines([], [], 2)).toEqual({ shown: [], hidden: 0 });
   });
 });
 
-test("a latency is drawn the longer the more it is, within bounds, on one scale for all", () => {
+test("sigmoid is monotonic and bounded", () => {
   const scale = sigmoid([0, 100, 1e4, 1e6, 1e9], { shortest: 20, longest: 130 });
   const lengths = [0, 1, 100, 1e4, 1e6, 1e9, 1e14].map(scale);
   expect(lengths).toEqual([...lengths].sort((a, b) => a - b));
@@ -233,7 +233,7 @@ interface Place {
   start: number;
 }
 
-/** The low side across, the middle and the begin along the flow, by id. */
+/** Returns by id the low side across the flow, and the middle and the start along it. */
 function places(drawn: FlowDrawing, direction: Direction): Map<string, Place> {
   return new Map(
     drawn.nodes.map((node) => {
@@ -244,7 +244,7 @@ function places(drawn: FlowDrawing, direction: Direction): Map<string, Place> {
   );
 }
 
-/** Does a path of straight pieces and small corners go through a box's inside? */
+/** Returns whether a path of straight lines and small corners goes through the inside of a node. */
 function crosses(path: string, node: PlacedNode): boolean {
   const points = [...path.matchAll(/(-?[\d.]+),(-?[\d.]+)/g)].map((one): Point => [Number(one[1]), Number(one[2])]);
   return points.slice(1).some((to, index) => {

@@ -1,4 +1,4 @@
-/** Two flows as a tree of calls: what folds, what is significant, how long a stretch takes, who waits at a join, what differs. */
+/** Two flows as a tree of calls: folding, significance, intervals, joins and differences. */
 import { describe, expect, test } from "vitest";
 import { differences } from "../../../../../src/panel/views/requests/flow/model/differences";
 import {
@@ -81,7 +81,7 @@ function graph(nodes: CompareNode[], edges: CompareEdge[]): CompareGraph {
   };
 }
 
-describe("the answer as a flow", () => {
+describe("flowOf the answer", () => {
   const made = flowOf(
     graph(
       [
@@ -115,13 +115,13 @@ describe("the answer as a flow", () => {
     expect(subtree(made, "serve").map((one) => one.id)).toEqual(["serve", "load", "audit", "disk"]);
   });
 
-  test("is searched by label and by what led to a call", () => {
+  test("is searched by label and channel", () => {
     expect(search(searchable(made), "QUEUE")).toEqual(["load"]);
     expect(search(searchable(made), "app:disk")).toEqual(["disk"]);
   });
 });
 
-/** Own times of all calls together. */
+/** Returns the sum of the self times of all calls, by side. */
 function own(one: Flow): number[] {
   return SIDES.map((side) => one.calls.reduce((sum, each) => sum + (each.times[side]?.ownNs ?? 0), 0));
 }
@@ -130,8 +130,8 @@ function members(one: Flow): string[] {
   return one.calls.flatMap((each) => each.members.map((member) => member.id)).sort();
 }
 
-describe("folding", () => {
-  test("keeps every call once, own times on both sides, and the order of what stays", () => {
+describe("flow folding", () => {
+  test("keeps every call once, the self times and the order", () => {
     for (let seed = 1; seed <= 30; seed += 1) {
       const whole = randomFlow(seed, 10 + seed * 4);
       const found = significance(whole, STRICT);
@@ -151,7 +151,7 @@ describe("folding", () => {
     }
   });
 
-  test("hides nothing that changed: what folds as equal is on both sides, unmoved, and not surely slower itself", () => {
+  test("folds as equal only calls on both sides, unmoved and not significantly slower", () => {
     for (let seed = 1; seed <= 30; seed += 1) {
       const whole = randomFlow(seed, 80);
       const found = significance(whole, STRICT);
@@ -166,7 +166,7 @@ describe("folding", () => {
     }
   });
 
-  test("is undone by opening, box by box, until all calls are there", () => {
+  test("is undone by opening every node", () => {
     for (let seed = 1; seed <= 10; seed += 1) {
       const whole = randomFlow(seed, 60);
       const found = significance(whole, STRICT);
@@ -181,7 +181,7 @@ describe("folding", () => {
     }
   });
 
-  test("makes one of neighbours that repeat with the same calls below, with the mean of their edges", () => {
+  test("groups repeated neighbours with equal calls below, with the mean of their edges", () => {
     const part = (id: string, edgeNs: number) => [
       call(id, "root", { label: "part", times: { before: times(edgeNs, 10), after: times(edgeNs, 20) } }),
       call(`${id}-disk`, id, { label: "disk" }),
@@ -207,7 +207,7 @@ describe("folding", () => {
     ]); // prettier-ignore
   });
 
-  test("makes one box of what is equal: branches beside each other, and chains that lead to one change", () => {
+  test("joins equal branches, and equal chains that lead to a change, into one node", () => {
     const small = foldEqual(
       flow(
         call("root", ""),
@@ -231,7 +231,7 @@ describe("folding", () => {
   });
 });
 
-test("a fold is called equal only where its times are, and what could not be tested and differs does not fold", () => {
+test("foldEqual names equal times only and does not fold untested differences", () => {
   const both = (before: number, after: number) => ({ before: times(1, before), after: times(1, after) });
   const named = (p: number | null, before: number, after: number): string[] => {
     const one = flow(call("root", ""), ...["a", "b"].map((id) => call(id, "root", { p, times: both(before, after) })));
@@ -246,7 +246,7 @@ test("a fold is called equal only where its times are, and what could not be tes
   expect(named(null, 3e6, 1e6)).toEqual(["a", "b"]);
 });
 
-describe("what is significant", () => {
+describe("significance", () => {
   const one = flow(
     call("root", ""),
     call("slow", "root", { p: 0.001, pEdge: 0.2, times: { before: times(1e6, 1e6), after: times(3e6, 3e6) } }),
@@ -255,13 +255,13 @@ describe("what is significant", () => {
     call("new", "root", { status: "after" }),
   );
 
-  test("is what is unlikely to be chance and not a trifle, for calls and edges each", () => {
+  test("has calls and edges with small p and enough growth", () => {
     const found = significance(one, STRICT);
     expect([[...found.calls], [...found.edges], found.tested, found.small]).toEqual([["slow"], ["wild"], 4, 1]);
     expect(found.unsure.map((each) => each.id)).toEqual(["wild"]);
   });
 
-  test("is more the more chance is allowed, and less the more growth is asked for", () => {
+  test("grows with alpha and shrinks with the required growth", () => {
     for (let seed = 1; seed <= 10; seed += 1) {
       const whole = randomFlow(seed, 60);
       const byAlpha = ALPHAS.map((alpha) => significance(whole, { alpha, slower: 0.02 }).calls.size);
@@ -271,7 +271,7 @@ describe("what is significant", () => {
     }
   });
 
-  test("is said in words, with what it does not mean", () => {
+  test("explanation names the criterion and its limits", () => {
     const [sure, besides] = explanation(one, significance(one, STRICT), STRICT);
     expect(sure).toContain("by chance in at most 5 % of cases (p ≤ 0.05, corrected for 4 calls tested)");
     expect(sure).toContain("1 call and 1 edge are marked");
@@ -286,7 +286,7 @@ describe("what is significant", () => {
   });
 });
 
-describe("a stretch", () => {
+describe("interval", () => {
   const at = (begin: number, end: number) => ({ beginNs: begin, endNs: end, ownNs: 1, edgeNs: end - begin });
   const one = flow(
     call("root", "", { times: { before: at(0, 100), after: at(0, 200) } }),
@@ -296,26 +296,26 @@ describe("a stretch", () => {
     call("new", "root", { status: "after", times: { before: null, after: at(150, 160) } }),
   );
 
-  test("goes from the begin of the first to the end of the last, whichever was chosen first", () => {
+  test("goes from the start of the first call to the end of the last, in any order of selection", () => {
     const found = interval(one, "c", "a");
     expect([found?.from.id, found?.to.id, found?.ns]).toEqual(["a", "c", { before: 45, after: 110 }]);
     expect(found?.path.map((each) => each.id)).toEqual(["a", "root", "b", "c"]);
     expect(found && intervalText(found)).toBe("45 ns → 110 ns (+65 ns, +144 %)");
   });
 
-  test("from a call to one inside it ends with the inner one", () => {
+  test("from a call to a nested call ends with the nested call", () => {
     expect(interval(one, "root", "c")?.ns).toEqual({ before: 55, after: 120 });
     expect(interval(one, "b", "b")?.ns).toEqual({ before: 20, after: 60 });
   });
 
-  test("says where a side does not have both calls", () => {
+  test("names the side that lacks one of the calls", () => {
     const sided = interval(one, "a", "new");
     expect(sided && intervalText(sided)).toBe("150 ns after; before does not have both calls");
     expect(interval(one, "a", "gone")).toBeUndefined();
   });
 });
 
-describe("a join", () => {
+describe("joinsOf", () => {
   const at = (begin: number, end: number) => ({ beginNs: begin, endNs: end, ownNs: 1, edgeNs: 1 });
   const joined = (...calls: [string, number, number][]) =>
     joinsOf(
@@ -326,7 +326,7 @@ describe("a join", () => {
       "before",
     );
 
-  test("is where calls that ran at the same time are waited for", () => {
+  test("has the waits of parallel calls", () => {
     expect(joined(["a", 10, 40], ["b", 12, 30], ["c", 14, 60])).toEqual([
       {
         parent: "root",
@@ -340,18 +340,18 @@ describe("a join", () => {
     ]);
   });
 
-  test("is not where calls follow each other, nor where one outlives its caller", () => {
+  test("has no join of sequential calls or of calls that outlive their caller", () => {
     expect(joined(["a", 10, 40], ["b", 40, 70])).toEqual([]);
     expect(joined(["a", 10, 40], ["b", 12, 300])).toEqual([]);
   });
 
-  test("is one for each time at which calls run together", () => {
+  test("has one join per group of overlapping calls", () => {
     const found = joined(["a", 0, 20], ["b", 5, 25], ["c", 50, 70], ["d", 55, 80], ["e", 85, 90]);
     expect(found.map((one) => one.members.map((member) => member.id))).toEqual([["a", "b"], ["c", "d"]]); // prettier-ignore
   });
 });
 
-test("differences are told in sentences, a branch of one side as one, what weighs most first", () => {
+test("differences are sentences, one per branch of a side, the largest first", () => {
   const one = flow(
     call("root", ""),
     call("slow", "root", { p: 0.0002, times: { before: times(1e6, 1e6), after: times(3e6, 3.5e6) } }),
@@ -368,7 +368,7 @@ test("differences are told in sentences, a branch of one side as one, what weigh
   ]);
 });
 
-test("arrows lead to callers, calls and what is beside, and every call is reached", () => {
+test("flowStep leads to callers, callees and siblings", () => {
   const one = flow(call("root", ""), call("a", "root"), call("aa", "a"), call("b", "root"), call("bb", "b"));
   const to = (from: string, key: "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight", hidden = "") =>
     flowStep(one, "down", from, key, (id) => id !== hidden);
@@ -381,14 +381,14 @@ test("arrows lead to callers, calls and what is beside, and every call is reache
   expect(flowStep(one, "right", "a", "ArrowDown", () => true)).toBe("b");
 });
 
-test("times of both sides are said in little room", () => {
+test("pairWords shows the times of both sides briefly", () => {
   expect(pairWords(1.2e6, 4.5e6)).toBe("1.2 → 4.5 ms");
   expect(pairWords(840, 1.2e6)).toBe("840 ns → 1.2 ms");
   expect(pairWords(1e6, 1e6)).toBe("1 ms");
   expect(pairWords(61e9, 62e9)).toBe("1 min 01 s → 1 min 02 s");
 });
 
-test("the ways of comparing follow each other in a circle", () => {
+test("nextMode cycles through the modes", () => {
   expect(["diff", "sides", "animation"].map((mode) => nextMode(mode as "diff"))).toEqual([
     "sides",
     "animation",

@@ -1,4 +1,4 @@
-"""A slice or a whole run condensed at a level: `.aggregate("function")`."""
+"""Aggregate a slice or a whole run at a level: `.aggregate("function")`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from clew.graph.model.levels import LabelFunction, labels_of
 from clew.graph.ops.aggregation.aggregate import AggregateGraph, Reduce, aggregate
-from clew.query.operators.all_events import Events
-from clew.query.operators.slice import SliceOf
+from clew.query.operators.events.all_events import Events
+from clew.query.operators.events.slice import SliceOf
 from clew.query.plan import Step, many, name_of
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Requests, as their REQUEST events: `run.requests`, `.named(NAME)`."""
+"""Select requests, as their REQUEST events: `run.requests`, `.named(NAME)`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Requests(Leaf, EventNode):
-    """The requests of a name, or all."""
+    """The requests with a name, or all requests."""
 
     name: str | None = None
 
@@ -52,7 +52,7 @@ class Requests(Leaf, EventNode):
 
 
 def requests_named(graph: ExecutionGraph, name: str | None) -> I64:
-    """Return the requests of a name, or all, ascending."""
+    """Return the requests with a name, or all requests, ascending."""
     rows = graph.rows_of([Kind.REQUEST])
     if name is None or not len(rows):
         return rows
@@ -61,8 +61,9 @@ def requests_named(graph: ExecutionGraph, name: str | None) -> I64:
 
 
 def request_roots(graph: ExecutionGraph, rows: I64, direction: str) -> I64:
-    """Return where each request's flow begins (forward and both ways: with its call's ENTER) or ends (backward: with its call's
-    end)."""
+    """Return the event where the slice of each request's flow starts.
+
+    A forward or two-way slice starts at the ENTER of the request's call, a backward slice at the end of that call."""
     region = graph.region[rows]
     if direction != "backward":
         return np.where(graph.regions.opener[region] == rows, graph.regions.first[region], rows)

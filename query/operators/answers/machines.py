@@ -1,4 +1,4 @@
-"""The machines of a run and their clocks: `run.machines`."""
+"""List the machines of a run and their clocks: `run.machines`."""
 
 from __future__ import annotations
 

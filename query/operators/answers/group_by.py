@@ -1,8 +1,8 @@
-"""Groups of events and their measures: `.group_by(FIELD).agg(count="count")`.
+"""Group events and measure the groups: `.group_by(FIELD).agg(count="count")`.
 
-The measures are count, sum, min, max, mean, quantile and distinct: "count", or a tuple of the measure, the field, and for a
-quantile its share. Invariants: groups are in the order of their fields' values; a measure of a field takes only events that
-have it, and is None where none has.
+A measure is "count", or a tuple of sum, min, max, mean, quantile or distinct, the field and, for a quantile, its share.
+Invariants: groups are sorted by the values of their fields. A measure of a field ignores events without the field, and is None
+if no event has it.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _HOW = (
 
 
 MANY = 20_000
-"""So many groups are sooner sorted all at once than one by one."""
+"""The largest number of groups that are sorted one by one; for more groups, one sort of all events is faster."""
 
 
 @dataclass(frozen=True)
 class GroupBy(Step):
-    """Rows of groups: the fields `by`, then the measures, by their names."""
+    """A row per group: the fields `by`, then the measures by name."""
 
     source: EventNode
     by: tuple[str, ...]
     measures: tuple[tuple[str, Measure], ...]
     order: tuple[tuple[str, bool], ...] = ()
-    """The columns that the rows are sorted by, and whether downwards; the last first."""
+    """The columns that the rows are sorted by, the primary column first, and whether the order is descending."""
     most: int | None = None
     """The largest number of rows; None means all."""
 
@@ -54,7 +54,7 @@ class GroupBy(Step):
             values = table.columns[name].to_list()
             known = [place for place, value in enumerate(values) if value is not None]
             known.sort(key=values.__getitem__, reverse=descending)
-            # Groups without a value come last, whichever way the order goes.
+            # Groups without a value come last in both directions.
             table = table.take([*known, *(place for place, value in enumerate(values) if value is None)])
         return table if self.most is None else table.head(self.most)
 
@@ -76,18 +76,18 @@ def check_measure(name: str, measure: Any) -> Measure:
         raise QueryError(f"{name}={measure!r}: {_HOW}")
     what, field = parts[0], check_field(parts[1])
     if what in OF_NUMBERS and not FIELDS[field].is_number:
-        raise QueryError(f'{name}={measure!r}: {field} is a text, which has no {what}; write ("distinct", {field!r})')
+        raise QueryError(f'{name}={measure!r}: {field} is text and has no {what}; write ("distinct", {field!r})')
     if what != "quantile":
         if len(parts) > 2:
             raise QueryError(f'{name}={measure!r}: only a quantile has a third part; write ("{what}", {field!r})')
         return what, field
     if len(parts) != 3 or not isinstance(parts[2], int | float) or not 0 <= parts[2] <= 1:
-        raise QueryError(f'{name}={measure!r}: say which quantile, from 0 to 1: ("quantile", {field!r}, 0.95)')
+        raise QueryError(f'{name}={measure!r}: give the quantile, from 0 to 1: ("quantile", {field!r}, 0.95)')
     return what, field, float(parts[2])
 
 
 def grouped(graph: ExecutionGraph, rows: I64, by: Sequence[str], measures: Sequence[tuple[str, Measure]]) -> Table:
-    """One row per group: the fields that it is grouped by, then the measures. Without a field all events are one group."""
+    """Return a row per group: its fields, then the measures. Without a field, all events are one group."""
     groups = _groups(graph, rows, by)
     columns = dict(groups.columns)
     for name, measure in measures:
@@ -97,13 +97,15 @@ def grouped(graph: ExecutionGraph, rows: I64, by: Sequence[str], measures: Seque
 
 @dataclass(frozen=True)
 class _Groups:
+    """The groups of some events."""
+
     columns: dict[str, Column]
-    """The fields that events are grouped by."""
+    """The values of the fields, per group."""
     count: I64
-    """Events per group."""
+    """The number of events per group."""
     code: npt.NDArray[Any]
     number: I64
-    """An event's group is `number[code]`."""
+    """The group per code; the group of an event is `number[code]`."""
 
     def __len__(self) -> int:
         return len(self.count)
@@ -116,15 +118,15 @@ class _Groups:
 
 @dataclass(frozen=True)
 class _Coded:
-    """Events by codes that tell combinations of fields' values apart."""
+    """One code per event, which identifies its combination of field values. `size` is the number of possible codes."""
 
     code: npt.NDArray[Any]
     size: int
     parts: tuple[I64, ...] = ()
-    """The number of the value of each field, by code."""
+    """Per field, the code of its value, indexed by combined code."""
 
-    def beside(self, code: npt.NDArray[Any], size: int) -> _Coded:
-        """Return the codes with one more field. The number of codes stays within a few per event."""
+    def with_field(self, code: npt.NDArray[Any], size: int) -> _Coded:
+        """Return the codes extended by one more field. The number of possible codes is bounded by a multiple of the events."""
         most = max(4 * len(code), 1 << 16)
         before = self if self.size * size <= most else self.dense()
         if before.size == 1:
@@ -137,7 +139,7 @@ class _Coded:
         return _Coded(both, len(known), (*(part[known // size] for part in before.parts), known % size))
 
     def dense(self) -> _Coded:
-        """Return the groups with only the codes that occur."""
+        """Return the same events with the codes renumbered, so that every code occurs."""
         present = np.flatnonzero(_tally(self.code, self.size))
         number = np.zeros(self.size, np.int64)
         number[present] = np.arange(len(present))
@@ -145,7 +147,7 @@ class _Coded:
 
 
 def _tally(code: npt.NDArray[Any], size: int) -> I64:
-    """How often each code occurs. Few are counted block by block, which does without a wide copy."""
+    """Count how often each code occurs. For few codes, count block by block, which avoids a widened copy of all codes."""
     if size > 1 << 12:
         return np.bincount(code, minlength=size)
     count = np.zeros(size, np.int64)
@@ -155,18 +157,19 @@ def _tally(code: npt.NDArray[Any], size: int) -> I64:
 
 
 def _groups(graph: ExecutionGraph, rows: I64, by: Sequence[str]) -> _Groups:
+    """Group events by the values of fields; the groups are sorted by these values."""
     coded = _Coded(np.zeros(1 if by else len(rows), np.uint8), 1)
     if not by:
         return _Groups({}, np.array([len(rows)]), coded.code, np.zeros(1, np.int64))
     known: list[tuple[I64, Sequence[Any]]] = []
     for name in by:
         values, code = FIELDS[name].codes(graph, rows)
-        coded = coded.beside(code, max(len(values), 1))
+        coded = coded.with_field(code, max(len(values), 1))
         known.append(ranked(values))
     count = _tally(coded.code, coded.size)
     present = np.flatnonzero(count)
     ranks = [rank[part[present]] for (rank, _), part in zip(known, coded.parts, strict=True)]
-    # Equal values may have several codes: what a group is, their ranks tell.
+    # Several codes may have equal values, so groups are defined by the ranks of the values.
     order = np.lexsort(ranks[::-1])
     new = np.ones(len(order), bool)
     if len(order):
@@ -182,6 +185,7 @@ def _groups(graph: ExecutionGraph, rows: I64, by: Sequence[str]) -> _Groups:
 
 
 def _measure(graph: ExecutionGraph, rows: I64, groups: _Groups, measure: Measure) -> Column:
+    """Return a measure of each group as a column."""
     if measure == ("count",):
         return Column(groups.count)
     group, many = groups.of_events, len(groups)
@@ -202,22 +206,22 @@ def _measure(graph: ExecutionGraph, rows: I64, groups: _Groups, measure: Measure
     some = size > 0
     if what == "distinct":
         return Column(_distinct(data, group, first))
-    result = _of_parts(what, measure, data, group, first=first[:-1][some], size=size[some])
+    result = _reduce(what, measure, data, group, first=first[:-1][some], size=size[some])
     if values is None and some.all():
         return Column(result)
-    told: list[Any] = [values[code] for code in result.tolist()] if values is not None else result.tolist()
-    # The place after the last stands for "none has it".
-    place = np.where(some, np.cumsum(some) - 1, len(told))
-    return Column(place, [*told, None])
+    items: list[Any] = [values[code] for code in result.tolist()] if values is not None else result.tolist()
+    # The last item, None, is for groups in which no event has the field.
+    place = np.where(some, np.cumsum(some) - 1, len(items))
+    return Column(place, [*items, None])
 
 
 def _order(group: I64, groups: int) -> I64:
-    """Sort by group; small numbers use a radix sort."""
+    """Return the stable order by group. NumPy sorts 16-bit numbers with a radix sort, which is faster."""
     return np.argsort(group.astype(np.uint16) if groups <= 1 << 16 else group, kind="stable")
 
 
 def _ascending(data: Any, group: I64, first: I64) -> Any:
-    """The data, sorted within each group."""
+    """Return the data sorted within each group; `data` is ordered by group."""
     if len(first) > MANY:
         return data[np.lexsort((data, group))]
     data = data.copy()
@@ -233,8 +237,8 @@ def _distinct(data: Any, group: I64, first: I64) -> I64:
     return np.bincount(group[new], minlength=len(first) - 1)
 
 
-def _of_parts(what: str, measure: Measure, data: Any, group: I64, *, first: I64, size: I64) -> Any:
-    """Of the groups that are not empty; `data` is group by group."""
+def _reduce(what: str, measure: Measure, data: Any, group: I64, *, first: I64, size: I64) -> Any:
+    """Compute a measure of the groups that are not empty; `data` is ordered by group."""
     if not len(data):
         return np.zeros(0, float if what in ("mean", "quantile") else np.int64)
     match what:
@@ -251,7 +255,7 @@ def _of_parts(what: str, measure: Measure, data: Any, group: I64, *, first: I64,
             here, above = data[first + low], data[first + np.minimum(low + 1, size - 1)]
             return here + (above - here) * (place - low)
     largest = max(abs(int(data.max())), abs(int(data.min())))
-    wide = largest * len(data) >= 2**63  # Python's own numbers where 64 bits might not do
+    wide = largest * len(data) >= 2**63  # Python integers where 64 bits could overflow
     sums = np.add.reduceat(data.astype(object) if wide else data, first)
     if what == "sum":
         return sums

@@ -1,4 +1,4 @@
-"""Requests grouped by the structure of their flows: `.categories()`."""
+"""Group requests by the structure of their flows: `.categories()`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first events: `.limit(10)`."""
+"""Limit a query to its first events: `.limit(10)`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.model.graph import I64
-from clew.query.operators.order_by import OrderBy, smallest
+from clew.query.operators.events.order_by import OrderBy, smallest
 from clew.query.plan import Condition, Refinement
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Limit(Refinement):
         return rows[among[np.argsort(keys[among], kind="stable")[: self.most]]], False
 
     def events_in_parts(self, engine: PartsEngine, conditions: tuple[Condition, ...]) -> I64:
-        return engine.held(self.source.events_in_parts(engine, ())[: self.most], conditions)
+        return engine.filtered(self.source.events_in_parts(engine, ())[: self.most], conditions)
 
     def step(self) -> str:
         return f"limit({self.most})"

@@ -1,4 +1,4 @@
-"""Slices: `.slice("backward")`, what led to events or followed from them."""
+"""Slice the graph: `.slice("backward")` returns the causes of events, `.slice("forward")` their effects."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from clew.graph.model.event import Event
 from clew.graph.model.graph import I64, ExecutionGraph
 from clew.graph.ops.slicing.interval import EdgeFilter, Mask, Slice, slice_events
 from clew.graph.ops.slicing.two_way import Direction, Part, slice_parts
-from clew.query.operators.by_number import ByNumber
-from clew.query.operators.requests import Requests, request_roots
+from clew.query.operators.events.by_number import ByNumber
+from clew.query.operators.events.requests import Requests, request_roots
 from clew.query.plan import Condition, EventNode, Node, Step, many, name_of
 from clew.records.format.event import EdgeKind
 
@@ -32,7 +32,7 @@ class SliceOf(Step, EventNode):
     max_network_hops: int | None = None
     edge_filter: EdgeFilter | None = field(default=None, compare=False)
     edge_kinds: tuple[str, ...] | None = None
-    """The kinds of edges that are followed; None: all."""
+    """The kinds of edges that the slice follows; None means all."""
     until: EventNode | Callable[[Event], bool] | None = None
     """The events where the slice stops."""
 
@@ -42,7 +42,7 @@ class SliceOf(Step, EventNode):
 
     @property
     def goes_one_way(self) -> bool:
-        """Whether the slice goes in one direction and to the end."""
+        """Return whether the slice has one direction and no early stop."""
         return self.direction != "both" and self.until is None
 
     @property
@@ -94,25 +94,25 @@ class SliceOf(Step, EventNode):
 
     def events_in_parts(self, engine: PartsEngine, conditions: tuple[Condition, ...]) -> I64:
         if not self.goes_one_way:
-            return engine.held(self.gathered().events(), conditions)
+            return engine.filtered(self.gathered().events(), conditions)
         cut = self.slice_in_parts(engine)  # the workers forget the slice when this is released
         return engine.by_time(cut.session.number, conditions)
 
     def slice_in_parts(self, engine: PartsEngine) -> PartsSlice:
-        """Slice a run in parts; for a slice that goes one way."""
-        from clew.query.engines.partial_slice import Ask
+        """Slice a partitioned run; only for a slice that goes one way."""
+        from clew.query.engines.partial_slice import SliceOptions
 
         ids = self.source.events_in_parts(engine, ())
         if not self._of_requests:
             ids = np.unique(ids)
-        ask = Ask(
+        options = SliceOptions(
             self.direction == "forward",
             self.max_hops,
             self.max_network_hops,
             engine.checked_filter(self.edge_filter),
             None if self.edge_kinds is None else tuple(int(EdgeKind[kind.upper()]) for kind in self.edge_kinds),
         )
-        return engine.slice_of(ids, ask, of_requests=self._of_requests)
+        return engine.slice_of(ids, options, of_requests=self._of_requests)
 
     def step(self) -> str:
         return f"slice({self._options()})"
@@ -141,7 +141,7 @@ class SliceOf(Step, EventNode):
 
 
 def _of_kinds(graph: ExecutionGraph, kinds: tuple[str, ...], edge_filter: EdgeFilter | None) -> Mask:
-    """Return the edges of some kinds that a filter, if any, lets through; without one, leave out those of mutual exclusion."""
+    """Return the mask of the edges of some kinds that the filter admits; without a filter, exclude mutual exclusion edges."""
     mask: Mask = np.isin(graph.edge_kind, [int(EdgeKind[kind.upper()]) for kind in kinds])
     if callable(edge_filter):
         among = np.flatnonzero(mask)

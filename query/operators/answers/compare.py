@@ -1,4 +1,4 @@
-"""The differences between two aggregates of one level: `.diff(other)`."""
+"""Compare two aggregates of one level: `.diff(other)`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from clew.graph.model.open_run import OpenRun
 from clew.graph.ops.diff import Diff, diff
-from clew.query.operators.aggregate import Aggregate
+from clew.query.operators.answers.aggregate import Aggregate
 from clew.query.plan import Node, many
 
 
 @dataclass(frozen=True)
 class Compare(Node):
-    """A comparison."""
+    """A comparison of two aggregates."""
 
     before: Aggregate
     after: Aggregate

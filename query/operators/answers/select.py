@@ -1,4 +1,4 @@
-"""Fields of events as rows: `.select("text")`."""
+"""Select fields of events, as rows: `.select("text")`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events given by number: the roots of `run.slice(3, 4)`."""
+"""Select all events of a run: `run.events`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ByNumber(Leaf, EventNode):
-    """Events by number, in the order given."""
-
-    numbers: tuple[int, ...]
+class Events(Leaf, EventNode):
+    """All events."""
 
     def chosen(self) -> tuple[I64, bool]:
-        return np.array(self.numbers, np.int64), False
+        return np.arange(len(self.run.graph), dtype=np.int64), True
 
     def events_in_parts(self, engine: PartsEngine, conditions: tuple[Condition, ...]) -> I64:
-        return engine.held(engine.checked(np.array(self.numbers, np.int64)), conditions)
+        from clew.query.engines.worker import EVERYTHING
+
+        return engine.by_time(EVERYTHING, conditions)
 
     def step(self) -> str:
-        return f"slice({self.listed()})"
-
-    def listed(self) -> str:
-        """Write the numbers as arguments."""
-        return ", ".join(map(str, self.numbers))
+        return "events"

@@ -1,4 +1,4 @@
-"""Events sorted by a field: `.order_by("-ts")`."""
+"""Sort events by a field: `.order_by("-ts")`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from clew.query.engines.engine import PartsEngine
 
 SAMPLE = 1 << 16
-"""The size of the sample of keys that rules out keys which are too large."""
+"""The approximate size of the sample of keys whose bound excludes keys that are too large."""
 
 
 @dataclass(frozen=True)
 class OrderBy(Refinement):
-    """Events sorted by a field; equal ones stay in their order."""
+    """Events sorted by a field; events with equal values keep their order."""
 
     field: str
     descending: bool

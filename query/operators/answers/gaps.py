@@ -1,4 +1,4 @@
-"""Places where events are missing: `run.gaps`."""
+"""List the gaps, where events are missing: `run.gaps`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The critical path of a slice: `.critical_path("function")`."""
+"""Find the critical path of a slice: `.critical_path("function")`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clew.graph.model.levels import LabelFunction
 from clew.graph.ops.slicing.interval import Slice
 from clew.graph.ops.timing.critical_path import CriticalPath, critical_path
-from clew.query.operators.slice import SliceOf
+from clew.query.operators.events.slice import SliceOf
 from clew.query.plan import Step, many, name_of
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Events that meet conditions: `.where(level="ERROR")`.
+"""Filter events by conditions: `.where(level="ERROR")`.
 
 Invariant: cheap conditions are tried first, so that a text is decoded only for events that every other condition admits.
 """
@@ -12,8 +12,8 @@ import numpy as np
 
 from clew.graph.model.event import LEVEL_NAMES
 from clew.graph.model.graph import I64, ExecutionGraph
-from clew.query.fields import FIELDS, OF_TEXT, holding
-from clew.query.operators.all_events import Events
+from clew.query.fields import FIELDS, OF_TEXT, filter_rows
+from clew.query.operators.events.all_events import Events
 from clew.query.plan import Condition, Refinement, name_of
 from clew.query.scan import choose
 
@@ -45,11 +45,11 @@ class Where(Refinement):
 def matching(graph: ExecutionGraph, rows: I64, conditions: tuple[Condition, ...]) -> I64:
     """Return the given events for which all conditions hold."""
     costs = {name: field.cost for name, field in FIELDS.items()} | {"": 10}
-    for field, comparison, wanted in sorted(conditions, key=lambda condition: costs[condition[0]]):
+    for field, comparison, operand in sorted(conditions, key=lambda condition: costs[condition[0]]):
         if comparison == "call":
-            rows = rows[np.array([bool(wanted(graph.event(row))) for row in rows.tolist()], bool)]
+            rows = rows[np.array([bool(operand(graph.event(row))) for row in rows.tolist()], bool)]
             continue
-        rows = holding(graph, rows, field, comparison, wanted)
+        rows = filter_rows(graph, rows, field, comparison, operand)
     return rows
 
 

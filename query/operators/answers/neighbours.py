@@ -1,4 +1,4 @@
-"""The events one edge away from each event: `.neighbours()`."""
+"""Find the events one edge away from each event: `.neighbours()`."""
 
 from __future__ import annotations
 
