@@ -1,4 +1,4 @@
-"""What every test may rely on."""
+"""Settings and fixtures of all tests."""
 
 import signal
 import subprocess
@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.examples import FULL
 
-# A shell starts what it runs in the background with SIGINT ignored, and children inherit that: without this, tests of Ctrl-C
-# would wait for ever there.
+# A shell starts background jobs with SIGINT ignored, and children inherit that: without this line, tests of Ctrl-C would wait
+# for ever there.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes says how busy the machine is, not whether the code is right. `--hypothesis-profile full`, which
-# `make test-all` gives, tries many random examples; without it a tenth of them are tried, the same ones each time.
+# No deadline: the time of an example depends on the load of the machine. `--hypothesis-profile full`, which `make test-all`
+# gives, tries many random examples; the profile `quick` tries a tenth of them, the same ones each time.
 settings.register_profile("full", deadline=None, max_examples=FULL, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
     "quick", settings.get_profile("full"), max_examples=FULL // 10, derandomize=True, database=None
@@ -25,7 +25,7 @@ settings.load_profile("quick")
 
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Path]:
-    """A file system of 1.5 MB, or a loud skip where mounting is not allowed."""
+    """Yield a file system of 1.5 MB; skip the test with a message where mounting is not allowed."""
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=1536k", "tmpfs", str(folder)]

@@ -1,4 +1,4 @@
-"""`import clew` is cheap, and names what it offers when asked for something else."""
+"""`import clew` is cheap, and an unknown name raises with the known names."""
 
 import subprocess
 import sys
@@ -8,13 +8,13 @@ import pytest
 import clew
 
 
-def test_importing_clew_loads_nothing_but_itself():
+def test_import_clew_loads_no_other_module_of_clew():
     code = "import sys; before = set(sys.modules); import clew; print(sorted(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert [name for name in eval(loaded) if name.startswith("clew")] == ["clew"]
 
 
-def test_annotating_by_hand_loads_only_records_and_instrument():
+def test_clew_scope_loads_only_records_and_instrument():
     code = (
         "import sys, clew\n"
         "with clew.scope('work'): pass\n"
@@ -24,6 +24,6 @@ def test_annotating_by_hand_loads_only_records_and_instrument():
     assert eval(loaded) <= {"records", "instrument"}
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones():
+def test_clew_unknown_name_raises_with_the_known_names():
     with pytest.raises(AttributeError, match=r"no attribute 'opne'; it has .*open"):
         clew.opne  # noqa: B018 - the access is the test

@@ -1,7 +1,7 @@
 """The public names of `clew` and the classes that they lead to, with signatures and first lines: tests/golden/api/public.txt.
 
-`CLEW_UPDATE_GOLDEN=1 pytest tests/api/test_public_api.py` writes the file again; read the difference before you commit it, and
-tell users of a change that breaks their programs in CHANGELOG.md.
+`CLEW_UPDATE_GOLDEN=1 pytest tests/api/test_public_api.py` rewrites the file; read the difference before you commit it, and
+record a change that breaks users' programs in CHANGELOG.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.golden import compare
 GOLDEN = Path(__file__).parents[1] / "golden" / "api" / "public.txt"
 
 
-def test_public_api_is_as_recorded():
+def test_public_api_equals_the_golden_file():
     compare(GOLDEN, "\n".join(described()))
 
 

@@ -1,4 +1,4 @@
-"""`benchmarks/graph.py` on a small graph: it compares every answer with the peers' and fails where one differs."""
+"""`benchmarks/graph.py` compares every answer with its peers and fails if one differs; run here on a small graph."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ def run(*arguments):
     return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False)
 
 
-def test_slices_with_limits_and_by_function_are_those_of_the_peers():
+def test_graph_benchmark_slices_equal_those_of_peers():
     done = run("--size", "30K", "--peers", "scipy,duckdb", "--queries", "40", "--questions", "20", "--functions", "20")
     assert (done.returncode, done.stderr) == (0, "")
     rows = json.loads(done.stdout.splitlines()[-1])["rows"]
@@ -29,7 +29,7 @@ def test_slices_with_limits_and_by_function_are_those_of_the_peers():
     assert peers["random slices by function, p50"] == "duckdb"
 
 
-def test_an_answer_that_differs_ends_the_benchmark(tmp_path):
+def test_graph_benchmark_with_different_answer_fails(tmp_path):
     code = f"""import numpy as np
 import graph
 from graph_data.hops import Hops

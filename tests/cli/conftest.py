@@ -1,4 +1,4 @@
-"""Command lines as a shell runs them."""
+"""Fixtures: command lines as a shell runs them, and recorded runs."""
 
 import shutil
 import sys
@@ -34,7 +34,7 @@ PROGRAM = Path(__file__).parents[1] / "support" / "programs" / "shop"
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory):
-    """A workspace with runs `before` and `after` of the small program that the server's tests record, too."""
+    """Return a workspace with runs `before` and `after` of the small program that the server tests record."""
     folder = tmp_path_factory.mktemp("shop") / "work"
     shutil.copytree(PROGRAM, folder, ignore=shutil.ignore_patterns("__pycache__"))
     shell = Shell(folder)

@@ -1,4 +1,4 @@
-"""`clew doctor` finds what is missing, and its exit code says whether recording works."""
+"""`clew doctor` reports missing parts, and its exit code says whether recording works."""
 
 import json
 import resource
@@ -93,7 +93,7 @@ def test_doctor_disk_less_free_than_the_quota_is_a_note(tmp_path, monkeypatch):
     assert found["disk"].status == "note" and "--quota" in found["disk"].advice
 
 
-def test_doctor_limits_show_what_the_system_sets():
+def test_doctor_limits_equal_those_of_the_system():
     found = {each.name: each.value for each in machine.limits()}
     assert found["open files"] == str(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 

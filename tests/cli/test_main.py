@@ -19,11 +19,11 @@ def record(workspace, name, code=0):
     return folder
 
 
-def test_the_version_is_the_packages(shell):
+def test_version_option_prints_the_package_version(shell):
     assert shell.process("--version").stdout == f"clew {clew.__version__}\n"
 
 
-def test_help_and_version_load_nothing_heavy():
+def test_help_and_version_import_no_heavy_library():
     code = (
         "import sys\nfrom clew.cli.main import call\n"
         "assert call(['--version']) == 0 and call(['--help']) == 0\n"
@@ -34,7 +34,7 @@ def test_help_and_version_load_nothing_heavy():
     assert done.returncode == 0, done.stderr
 
 
-def test_recording_a_program_loads_no_openssl_and_compiles_no_annotations():
+def test_recording_imports_no_openssl_and_compiles_no_annotations():
     code = (
         "import sys, typing\n"
         "compiled = []\n"
@@ -51,35 +51,35 @@ def test_recording_a_program_loads_no_openssl_and_compiles_no_annotations():
     assert done.stdout == "[] set()\n", done.stderr
 
 
-def test_the_help_names_every_command(shell):
+def test_help_lists_every_command(shell):
     text = shell("--help").stdout
     assert [line.split()[0] for line in text.split("Commands:\n")[1].splitlines()] == list(app.COMMANDS)
 
 
 @pytest.mark.parametrize("name", list(app.COMMANDS))
-def test_every_command_has_help_with_examples(shell, name):
+def test_command_help_has_examples(shell, name):
     text = shell(name, "--help").stdout
     assert "Usage: clew " in text
     assert "Example" in text
 
 
-def test_a_misspelt_command_is_guessed(shell):
+def test_misspelt_command_prints_the_nearest_command(shell):
     done = shell.process("rnus", code=2)
     assert done.stdout == ""
     assert done.stderr == ("clew: unknown command 'rnus'; did you mean `clew runs`?\nrun `clew --help` for usage\n")
 
 
-def test_an_unknown_option_names_the_commands_help(shell):
+def test_unknown_option_names_the_help_of_the_command(shell):
     done = shell("runs", "--jsno", code=2)
     assert done.stderr == "clew: no such option '--jsno'. Did you mean '--json'?\nrun `clew runs --help` for usage\n"
 
 
-def test_no_command_at_all_shows_the_help(shell):
+def test_clew_without_a_command_prints_the_help(shell):
     done = shell(code=2)
     assert "Usage: clew" in done.stdout + done.stderr
 
 
-def test_a_mistake_is_one_message_with_its_exit_code(monkeypatch, capsys):
+def test_call_clew_error_prints_one_message_with_its_exit_code(monkeypatch, capsys):
     class Own(ClewError):
         exit_code = 7
 
@@ -100,7 +100,7 @@ def test_a_mistake_is_one_message_with_its_exit_code(monkeypatch, capsys):
         (MemoryError(), 2, "clew: out of memory; the run is too large for this machine\n"),
     ],
 )
-def test_command_with_an_error_of_the_system_prints_one_message(monkeypatch, capsys, error, code, text):
+def test_call_system_error_prints_one_message(monkeypatch, capsys, error, code, text):
     def fails(*_, **__):
         raise error
 
@@ -110,7 +110,7 @@ def test_command_with_an_error_of_the_system_prints_one_message(monkeypatch, cap
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_command_on_private_folder_of_another_user_says_whose_it_is(monkeypatch, capsys, tmp_path, there):
+def test_call_on_private_folder_of_another_user_names_the_owner(monkeypatch, capsys, tmp_path, there):
     private = tmp_path / ".clew"
     private.mkdir()
     named = private if there else private / "runs/1"
@@ -126,7 +126,7 @@ def test_command_on_private_folder_of_another_user_says_whose_it_is(monkeypatch,
     assert capsys.readouterr().err == f"clew: {named}: Permission denied; {told}\n"
 
 
-def test_a_reader_that_goes_away_is_no_error(shell):
+def test_runs_into_a_closed_pipe_prints_no_error(shell):
     for number in range(40):
         record(shell.folder, f"run-{number}-{'x' * 2000}"[:200])
     process = shell.start("runs", "--json")
@@ -135,14 +135,14 @@ def test_a_reader_that_goes_away_is_no_error(shell):
     assert process.wait(20) == main.BROKEN_PIPE
 
 
-def test_a_workspace_without_runs_says_how_to_record_one(shell):
+def test_runs_of_workspace_without_runs_says_how_to_record(shell):
     done = shell("runs")
     assert done.stdout == ""
     assert "clew run -- python your_program.py" in done.stderr
     assert json.loads(shell("runs", "--json").stdout) == {"workspace": str(shell.folder), "runs": []}
 
 
-def test_runs_are_listed_newest_first(shell):
+def test_runs_lists_the_newest_first(shell):
     older, newer = record(shell.folder, "before"), record(shell.folder, "after", 3)
     lines = shell("runs").stdout.splitlines()
     assert lines[0].split() == ["id", "name", "when", "exit", "processes", "size", "problems"]
@@ -153,7 +153,7 @@ def test_runs_are_listed_newest_first(shell):
     assert rows[0]["folder"] == str(newer)
 
 
-def test_a_damaged_run_is_listed_with_what_is_wrong(shell):
+def test_runs_lists_a_damaged_run_with_its_problem(shell):
     folder = record(shell.folder, "broken")
     (folder / RUN_FILE).write_text("{")
     (row,) = json.loads(shell("runs", "--json").stdout)["runs"]
@@ -167,14 +167,14 @@ def test_output_without_terminal_has_no_colours(shell):
     assert "\x1b" not in shell("runs").stdout
 
 
-def test_a_workspace_that_is_not_there_is_named(shell):
+def test_runs_unknown_workspace_is_named(shell):
     done = shell("runs", "--workspace", "/nowhere", code=2)
     assert "/nowhere" in done.stderr
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize("options", [["-q"], []])
-def test_a_program_without_stdout_or_stderr_ends_as_without_clew(shell, closed, options):
+def test_run_of_program_without_stdout_or_stderr_ends_as_untraced(shell, closed, options):
     command = shlex.join(shell.command("run", *options, "--workspace", ".", "--", sys.executable, "-c", "print(1)"))
     done = subprocess.run(
         ["sh", "-c", f"{command} {closed}"], cwd=shell.folder, env=shell.env, capture_output=True, text=True
@@ -184,7 +184,7 @@ def test_a_program_without_stdout_or_stderr_ends_as_without_clew(shell, closed, 
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_an_answer_without_stdout_is_no_traceback(shell, options):
+def test_runs_without_stdout_prints_no_traceback(shell, options):
     record(shell.folder, "plain")
     command = shlex.join(shell.command("runs", *options))
     done = subprocess.run(
@@ -193,7 +193,7 @@ def test_an_answer_without_stdout_is_no_traceback(shell, options):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_run_that_is_asked_for_by_a_wrong_name_or_in_the_wrong_place_is_told_how(shell, shop):
+def test_unknown_run_or_run_given_as_text_gets_a_hint(shell, shop):
     missing = shell("patterns", "nope", code=2).stderr
     assert "no run named 'nope' in " in missing and "no run yet; record one with `clew run`" in missing
     named = shop("path", "before", code=1).stderr

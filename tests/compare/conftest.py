@@ -1,4 +1,4 @@
-"""Runs in the making, as those of the graph's tests."""
+"""Fixture that writes runs for the tests of comparisons."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Rewrites every function of the standard library and checks each against the original, instruction by instruction.
+"""Rewrite every function of the standard library and compare each with the original, instruction by instruction.
 
-The oracle is `dis`, which decodes on its own: less what was inserted, a rewritten code object has the same instructions at
-the same positions, its jumps and handlers lead to the same instructions, and it uses no more stack than it says.
+The oracle is `dis`, an independent decoder. Without the inserted probes, a rewritten code object has the same instructions at
+the same positions, its jumps and handlers lead to the same instructions, and it uses no more stack than it declares.
 
     python tests/cpython/rewrite_stdlib.py [--every N] [--time] [FOLDER]
 """
@@ -29,14 +29,14 @@ VERSION = sys.version_info[:2]
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"})
 GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 RUN = ["FOR_ITER"] if VERSION == (3, 11) else ["UNARY_INVERT", "POP_TOP"]
-"""What runs a probe that was loaded."""
+"""The instructions that run a loaded probe."""
 TOLD = ["CONTAINS_OP", "POP_TOP"]
-"""The same in the handler, where the exception was copied before."""
+"""The same instructions in the handler, where the exception was copied before."""
 _LEAPS = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
 class Probe:
-    """Stands for the recorder's."""
+    """Replaces the recorder's probe."""
 
     def __init__(self, site: int, kind: int) -> None:
         self.site, self.kind = site, kind
@@ -61,7 +61,7 @@ def plain(code: types.CodeType) -> Probes:
 
 
 def everything(code: types.CodeType) -> Probes:
-    """Calls at every place there is."""
+    """Return probes for every place."""
     call = Call(Action(), tuple(range(code.co_argcount)))
     return Probes(1, call, call, call, call, call)
 
@@ -71,7 +71,7 @@ def decoded(code: types.CodeType) -> list[dis.Instruction]:
 
 
 def inserted(code: types.CodeType, instructions: list[dis.Instruction]) -> set[int]:
-    """Indexes of the instructions that a rewrite put in."""
+    """Return indexes of the instructions that a rewrite inserted."""
     found: set[int] = set()
     for index, instruction in enumerate(instructions):
         if instruction.opname != "LOAD_CONST":
@@ -102,13 +102,13 @@ def inserted(code: types.CodeType, instructions: list[dis.Instruction]) -> set[i
 
 
 def handlers(code: types.CodeType) -> list[tuple[int, int, int, int, bool]]:
-    # Not in the stubs, since `dis` keeps it to itself.
+    # The stubs lack it, because it is private to `dis`.
     entries: Any = dis._parse_exception_table(code)  # type: ignore[attr-defined]
     return [(entry.start, entry.end, entry.target, entry.depth, entry.lasti) for entry in entries]
 
 
 def compare(before: types.CodeType, after: types.CodeType) -> None:
-    """Raises `AssertionError` unless `after` is `before` with probes in it."""
+    """Raise `AssertionError` unless `after` is `before` with probes in it."""
     for name in (
         "co_flags",
         "co_name",
@@ -132,7 +132,7 @@ def compare(before: types.CodeType, after: types.CodeType) -> None:
         type(item) if isinstance(item, types.CodeType) else item for item in after.co_consts[: len(before.co_consts)]
     ] == [type(item) if isinstance(item, types.CodeType) else item for item in before.co_consts]
     old_place = {item.offset: index for index, item in enumerate(old)}
-    # A jump may lead to the probe before an instruction, or to its prefix: the instruction it stands for comes next.
+    # A jump may lead to the probe before an instruction, or to its prefix: the original target comes next.
     new_place: dict[int, int] = {}
     passed = 0
     for offset in range(0, len(after.co_code) + 2, 2):
@@ -146,7 +146,7 @@ def compare(before: types.CodeType, after: types.CodeType) -> None:
         if left.opcode in dis.hasjrel or left.opcode in dis.hasjabs:
             target = next(other for other in range(len(new)) if new[other].offset >= right.argval)
             assert old_place[min(offset for offset in old_place if offset >= left.argval)] == new_place[right.argval]
-            # Nothing that must run before the target is skipped, and nothing that must not run is run.
+            # The jump skips no probe that must run before the target, and runs no other.
             previous = new[target - 1]
             assert target not in ours or previous.opname != RUN[-1] or target - 1 not in ours
         elif left.opname == "YIELD_VALUE" and VERSION == (3, 12):
@@ -177,7 +177,7 @@ def _handler_of(code: types.CodeType, instructions: list[dis.Instruction]) -> li
 
 
 def deepest(code: types.CodeType) -> int:
-    """The most stack that a run through `code` can use. Raises `AssertionError` where two ways to a place disagree."""
+    """Return the largest stack depth of `code`. Raise `AssertionError` if two paths to a place disagree."""
     instructions = decoded(code)
     place = {}
     index = 0
@@ -223,7 +223,7 @@ def deepest(code: types.CodeType) -> int:
 
 
 def check(code: types.CodeType) -> int:
-    """Rewrites `code` in two ways and checks every function in it; the number of functions."""
+    """Rewrite `code` in two ways, check every function in it, and return the number of functions."""
     count = 0
     for choose in (plain, everything):
         pairs = [(code, rewrite(code, choose, Probe))]
@@ -243,7 +243,7 @@ def check(code: types.CodeType) -> int:
 
 
 def sources(folder: Path) -> Iterator[tuple[Path, types.CodeType]]:
-    """Every module below `folder` that compiles."""
+    """Yield every module below `folder` that compiles."""
     for path in sorted(folder.rglob("*.py")):
         if "site-packages" in path.parts:
             continue
@@ -264,7 +264,7 @@ def functions(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def measure(codes: list[types.CodeType]) -> None:
-    """Prints the time to rewrite one function, next to a read and write of the same code by the library `bytecode`."""
+    """Print the time to rewrite one function, and the time that the library `bytecode` takes to read and write it."""
 
     def median(run: Callable[[types.CodeType], object], several: int) -> float:
         times = []

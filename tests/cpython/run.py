@@ -1,16 +1,16 @@
-"""Runs CPython's own tests twice, plain and recorded, and says where the outcomes differ.
+"""Run CPython's own tests twice, plain and recorded, and report where the outcomes differ.
 
     python tests/cpython/run.py                     the default list, the better part of an hour
     python tests/cpython/run.py test_generators test_asyncio.test_tasks
     python tests/cpython/run.py --jobs 2 test_asyncio      each of its modules, two at a time
     python tests/cpython/run.py --every ...         print each test's outcome, not only the differences
-    python tests/cpython/run.py --also FOLDER ...   what this interpreter was installed without is taken from there
+    python tests/cpython/run.py --also FOLDER ...   look there for test modules that this interpreter lacks
 
-The recorded run starts as `clew run` starts a program, with every adapter and the log lines, by a plan that names every
-function: the standard library's and unittest's are rewritten, too, and what the tests start as processes of their own is
-recorded like them. Modules with a difference are run again, both ways: some of CPython's tests fail now and then by
-themselves. Exit code 1: a test had no outcome recorded that it has without, and ALLOWED does not say why; or a module was not
-compared at all, since this interpreter does not have it or cannot load it.
+The recorded run starts as `clew run` starts a program, with every adapter and log lines. Its plan names every function: the
+functions of the standard library and of unittest are rewritten, too, and child processes of the tests are recorded. Modules
+with a difference run again, both ways, because some of CPython's tests fail occasionally without clew. The exit code is 1 if
+no recorded outcome of a test equals one without clew and ALLOWED does not explain it, or if a module could not be compared
+because this interpreter lacks it or cannot load it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ test_tokenize test_timeit test_cmd_line test_cmd_line_script test_sys test_built
 test_faulthandler
 """.split()
 SINCE = {"test_monitoring": (3, 12), "test_type_params": (3, 12)}
-"""Those of them that earlier versions do not have."""
+"""The first Python version of tests that earlier versions lack."""
 
 ASYNCIO = """
 test_base_events test_buffered_proto test_context test_eager_task_factory test_events test_free_threading test_futures
@@ -100,22 +100,22 @@ ALLOWED = {
     "test.test_sys_setprofile.ProfileHookTestCase.test_unfinished_generator": "from 3.13 on an unfinished generator without "
     "handlers is closed without being run; one with probes is run, as before, so that its end is recorded",
 }
-"""Tests that may differ, with the reason. Left out are test_dis, test_compile and test_peepholer, whose subject is the
-bytecode that the compiler makes of their own functions."""
+"""Tests that may differ, with the reason. The list above excludes test_dis, test_compile and test_peepholer, because they test
+the compiler's bytecode of their own functions."""
 
 LEFT_OUT = {
     "test.test_socket.ThreadedVSOCKSocketStreamTest": "it waits for ever in a virtual machine that cannot call itself",
 }
-"""Tests, or classes of them, that are not run in either way."""
+"""Tests, or test classes, that are run neither plain nor recorded."""
 
 TRIES = 3
 FAILED = "process failed"
 ALSO = "CLEW_CPYTHON_ALSO"
-"""Environment variable with the folder of --also, for the processes that tests spawn: they load this file, too."""
+"""Environment variable with the folder of --also, for child processes of tests, which load this file, too."""
 
 
 def chosen_tests(names: list[str]) -> list[str]:
-    """Those named, else the list for this version; asyncio's each by itself, as far as there are: versions move them."""
+    """Return the named tests, else the list for this version, with each existing module of asyncio's separately."""
     asyncio = [f"test_asyncio.{name}" for name in ASYNCIO if present(f"test_asyncio.{name}")]
     default = [name for name in DEFAULT if sys.version_info >= SINCE.get(name, (3, 11))]
     return [
@@ -126,7 +126,7 @@ def chosen_tests(names: list[str]) -> list[str]:
 
 
 def present(name: str) -> bool:
-    """Whether there is such a module or package of tests, or a module that may have such a class or test."""
+    """Return whether the module or package of tests exists, or a module that may have such a class or test."""
     import test
 
     parts = name.split(".")
@@ -137,8 +137,8 @@ def present(name: str) -> bool:
     )
 
 
-def look_also() -> None:
-    """What the installed package of tests does not have is looked for in another folder, if one was given."""
+def add_other_folder() -> None:
+    """Add the folder of `--also`, if given, to the places where missing test modules are searched."""
     if folder := os.environ.get(ALSO):
         import test
 
@@ -146,7 +146,7 @@ def look_also() -> None:
 
 
 class Outcomes(unittest.TestResult):
-    """Remembers each test's outcome: the worst of its own and its subtests'."""
+    """Collect each test's outcome: the worst of its own and its subtests'."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class Outcomes(unittest.TestResult):
             return
         self.outcomes[name] = outcome
         if error is not None:
-            self.details[name] = self._exc_info_to_string(error, test)  # type: ignore[attr-defined]  # unittest keeps it to itself
+            self.details[name] = self._exc_info_to_string(error, test)  # type: ignore[attr-defined]  # private to unittest
 
     def addSuccess(self, test: Any) -> None:
         self._note(test, "ok")
@@ -185,13 +185,13 @@ class Outcomes(unittest.TestResult):
 
 
 def recording(folder: Path) -> dict[str, str]:
-    """The environment of a process that records into a new run below `folder`, as `clew run` makes it."""
+    """Return the environment of a process that records into a new run below `folder`, as `clew run` makes it."""
     from clew.instrument.run_environment import environment
     from clew.records.plan.default_plan import ADAPTERS
     from clew.records.plan.plan import LogCapture, Plan, Rule, Target, dump
     from clew.records.run.directory import create_run
 
-    # No budget: a function that is only counted is not what this is about.
+    # No budget: every call must be recorded, not only counted.
     plan = Plan(rules=(Rule(Target("**", "**")),), adapters=ADAPTERS, logs=LogCapture(), quota=256 << 20)
     run, _ = create_run(folder, name="cpython", command=[], spec="", plan=dump(plan))
     return environment(run)
@@ -201,7 +201,7 @@ def child(mode: str, output: Path, name: str, selected: str) -> None:
     from test import support
 
     support.verbose = 0
-    # Nothing beyond this machine; what some call the network is a server of their own.
+    # Tests use no remote hosts; some start a local server and call it the network.
     support.use_resources = ["network"] if name == "test_socketserver" else []
     result = Outcomes()
     with warnings.catch_warnings():
@@ -227,7 +227,7 @@ def child(mode: str, output: Path, name: str, selected: str) -> None:
         lifecycle.stop()
     output.write_text(json.dumps(report))
     sys.stdout.flush()
-    os._exit(0)  # what a test left behind, threads say, is not our concern
+    os._exit(0)  # threads and the like that a test left running do not matter
 
 
 def _flat(tests: Any) -> Any:
@@ -239,7 +239,7 @@ def _flat(tests: Any) -> Any:
 
 
 def run(mode: str, name: str, selected: str, timeout: float) -> dict[str, Any]:
-    """The outcomes of one test module; one made-up test when the process itself fails."""
+    """Return the outcomes of one test module; if the process itself fails, the outcome of one placeholder test."""
     with (
         tempfile.TemporaryDirectory(prefix="clew-cpython-", ignore_cleanup_errors=True) as folder,
         tempfile.TemporaryDirectory(prefix="clew-run-", ignore_cleanup_errors=True) as run_folder,
@@ -271,7 +271,7 @@ def run(mode: str, name: str, selected: str, timeout: float) -> dict[str, Any]:
 
 
 class Comparison:
-    """The outcomes of one module's tests, plain and recorded, in all tries."""
+    """Outcomes of one module's tests, plain and recorded, in all tries."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -284,7 +284,7 @@ class Comparison:
         return sorted({test for pair in self.reports for report in pair for test in report["outcomes"]})
 
     def outcomes(self, test: str) -> tuple[list[str], list[str]]:
-        """What it had without clew, and what recorded, each once."""
+        """Return its distinct outcomes without clew, and those when recorded."""
         plain, recorded = (
             list(dict.fromkeys(pair[which]["outcomes"].get(test, "not run") for pair in self.reports))
             for which in (0, 1)
@@ -296,7 +296,7 @@ class Comparison:
         return {test: pair for test, pair in found.items() if set(pair[0]).isdisjoint(pair[1])}
 
     def not_compared(self) -> str:
-        """Why this says nothing about the module, if so: it fails alike in both runs."""
+        """Return why the module was not compared, if it fails in both runs."""
         if not self.reports:
             return "not present in this interpreter"
         plain = self.reports[0][0]
@@ -355,13 +355,13 @@ def compare(name: str, selected: str, timeout: float) -> Comparison:
 
 
 def main() -> int:
-    # What a shell starts in the background ignores SIGINT, which some of the tests send to themselves.
+    # A shell's background processes ignore SIGINT, which some of the tests send to themselves.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tests", nargs="*", help="test modules below Lib/test; default: the list in this file")
     parser.add_argument("--match", default="", metavar="TEXT", help="only tests whose id contains TEXT")
     parser.add_argument(
-        "--also", default="", metavar="FOLDER", help="another Lib/test, for what this one does not have"
+        "--also", default="", metavar="FOLDER", help="another Lib/test, for test modules that this one lacks"
     )
     parser.add_argument("--every", action="store_true", help="print each test's outcomes")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for one run of one module")
@@ -370,7 +370,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.also:
         os.environ[ALSO] = os.path.abspath(options.also)
-        look_also()
+        add_other_folder()
     different: dict[str, tuple[list[str], list[str]]] = {}
     missing: dict[str, str] = {}
     total = 0
@@ -393,7 +393,7 @@ def main() -> int:
     return 1 if different or missing else 0
 
 
-look_also()
+add_other_folder()
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2], Path(sys.argv[3]), *sys.argv[4:])

@@ -1,4 +1,4 @@
-"""CPython's own tests have the same outcomes under instrumentation, and its library is rewritten without a loss."""
+"""CPython's own tests have the same outcomes when recorded, and its library is rewritten correctly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_cpythons_tests_have_the_same_outcomes_when_recorded(tmp_path):
+def test_cpython_tests_recorded_have_the_same_outcomes(tmp_path):
     output = tmp_path / "differences.json"
     done = run("run.py", "--json", str(output), *SAMPLE)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -29,20 +29,20 @@ def test_cpythons_tests_have_the_same_outcomes_when_recorded(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_sample_of_the_library_is_rewritten_without_a_loss():
+def test_rewrite_stdlib_sample_has_no_failed_module():
     done = run("rewrite_stdlib.py", "--every", "50")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 modules failed" in done.stdout
 
 
-def test_the_comparison_notices_a_difference(tmp_path):
-    """A run that differs must not pass: a test that asks for an untouched function fails only when recorded."""
+def test_run_reports_a_difference_of_outcomes(tmp_path):
+    """A difference must be reported: a test that needs an unmodified function fails only when recorded."""
     done = run("run.py", "--match", "test_foreign_code", "--json", str(tmp_path / "found.json"), "test_import")
     assert done.returncode == 0
     assert "ok without clew, error recorded (allowed: " in done.stdout
 
 
-def test_what_cannot_be_compared_is_not_taken_for_equal(tmp_path):
+def test_run_absent_module_or_class_fails(tmp_path):
     output = tmp_path / "found.json"
     absent, without = "test_of_another_version", "test_copyreg.NoSuchClass"
     done = run("run.py", "--json", str(output), absent, without)
@@ -53,13 +53,13 @@ def test_what_cannot_be_compared_is_not_taken_for_equal(tmp_path):
     assert (found["tests"], found["different"], sorted(found["missing"])) == (0, {}, sorted([absent, without]))
 
 
-def test_a_module_that_ends_the_process_without_clew_is_not_taken_for_equal(tmp_path):
+def test_run_module_that_ends_the_plain_process_fails(tmp_path):
     (tmp_path / "test_of_ours.py").write_text("import os\nos._exit(3)\n")
     done = run("run.py", "--also", str(tmp_path), "test_of_ours")
     assert done.returncode == 1 and "test_of_ours: failed without clew: exit code 3: \n" in done.stdout, done.stdout
 
 
-def test_a_module_whose_tests_all_fail_without_clew_is_not_taken_for_equal(tmp_path):
+def test_run_module_without_passing_plain_tests_fails(tmp_path):
     (tmp_path / "test_of_ours.py").write_text(
         "import unittest\nclass Ours(unittest.TestCase):\n    def test_it(self): self.no_such_thing()\n"
     )
@@ -68,7 +68,7 @@ def test_a_module_whose_tests_all_fail_without_clew_is_not_taken_for_equal(tmp_p
     assert done.returncode == 1 and said in done.stdout, done.stdout
 
 
-def test_what_an_interpreter_was_installed_without_can_be_elsewhere(tmp_path):
+def test_run_also_folder_has_modules_missing_from_interpreter(tmp_path):
     (tmp_path / "test_of_ours.py").write_text(
         "import unittest\nclass Ours(unittest.TestCase):\n    def test_it(self): self.assertEqual(1 + 1, 2)\n"
     )
@@ -76,7 +76,7 @@ def test_what_an_interpreter_was_installed_without_can_be_elsewhere(tmp_path):
     assert done.returncode == 0 and "test_of_ours: 1 tests, 1 ok without clew, 0 differ" in done.stdout, done.stdout
 
 
-def test_help_says_how_to_run_it():
+def test_cpython_scripts_help_shows_usage():
     for script in ("run.py", "rewrite_stdlib.py"):
         done = run(script, "--help")
         assert done.returncode == 0 and "python tests/cpython" in done.stdout

@@ -1,4 +1,4 @@
-"""The table of causality names tests: each of them exists, and each row names one."""
+"""Each row of the table of causality names a test, and each named test exists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def defined() -> set[str]:
     }
 
 
-def test_every_row_is_whole_and_names_tests_that_exist() -> None:
+def test_causality_table_rows_are_complete_and_name_existing_tests() -> None:
     there = defined()
     table = rows()
     assert len(table) > 15
@@ -38,6 +38,6 @@ def test_every_row_is_whole_and_names_tests_that_exist() -> None:
         assert not set(named) - there, f"{row[0]} names a test that does not exist"
 
 
-def test_no_primitive_has_two_rows() -> None:
+def test_causality_table_has_one_row_per_primitive() -> None:
     primitives = [row[0] for row in rows()]
     assert len(set(primitives)) == len(primitives)

@@ -1,4 +1,4 @@
-"""The table of docs/testing.md names tests that exist, and every file of the editor's tests."""
+"""The table of docs/testing.md names existing tests, and every file of `tests/e2e`."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ E2E = ROOT / "tests/e2e"
 NAMED = re.findall(r"`(test_\w+\.py)::(test_\w+)`", (ROOT / "docs/testing.md").read_text())
 
 
-def test_each_named_test_exists_and_each_file_is_named():
+def test_editor_table_names_existing_tests_and_every_file():
     assert NAMED
     files = {file.name: file for file in E2E.rglob("test_*.py")}
     assert {file for file, _ in NAMED} == set(files)

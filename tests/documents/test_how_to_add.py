@@ -27,11 +27,11 @@ LIMITED = {
     "an ESL statement": ("esl", "records", "vscode-client/syntaxes"),
     "a Python version": ("instrument/probes/bytecode",),
 }
-"""Where an example is looked for, where its word also has other uses."""
+"""The folders to search for an example whose word also has other uses."""
 
 
 def rows() -> dict[str, tuple[set[str], str]]:
-    """The files of each row, and the pattern of its example."""
+    """Return the files of each row and the pattern of its example."""
     lines = (ROOT / "docs/architecture.md").read_text("utf-8").splitlines()
     begin = lines.index(HEAD) + 2
     found = {}
@@ -45,7 +45,7 @@ def rows() -> dict[str, tuple[set[str], str]]:
 
 
 def mentions(pattern: str, folders: tuple[str, ...]) -> set[str]:
-    """The tracked files below these folders that match, without what is generated."""
+    """Return the tracked files below these folders that match, without generated files."""
     command = ["git", "grep", "-lP", pattern, "--", *folders, ":!vscode-client/src/shared/protocol.ts"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     return set(done.stdout.split())

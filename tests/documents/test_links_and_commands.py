@@ -1,4 +1,4 @@
-"""What the documents name is there: links lead somewhere, commands have the options that are shown, the map's files exist."""
+"""Documents are correct: the targets of links, the commands with their options, and the files of the code map exist."""
 
 import re
 import shlex
@@ -20,14 +20,14 @@ DOCUMENTS = sorted(
 
 
 def anchors(path):
-    """As GitHub makes them of headings."""
+    """Return the anchors that GitHub makes of the headings."""
     lines = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S).splitlines()
     heads = [line.lstrip("#").strip() for line in lines if re.match("#+ ", line)]
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_links_lead_somewhere(document):
+def test_document_links_have_existing_targets(document):
     path = ROOT / document
     dead = []
     for link in re.findall(r"\]\(([^()\s]+)\)", path.read_text()):
@@ -41,7 +41,7 @@ def test_links_lead_somewhere(document):
 
 
 def commands_in(text):
-    """The words of each command line of clew's that is shown, in a line or in a block of its own."""
+    """Yield the words of each clew command in the text, inside of a line or in a code block."""
     lines = re.findall(r"`(clew [^`]+)`", text)
     for block in re.findall(r"^ *```.*?\n(.*?)^ *```", text, flags=re.M | re.S):
         whole = block.replace("\\\n", " ")
@@ -57,7 +57,7 @@ def commands_in(text):
 
 
 def unknown(words):
-    """Of a command line what there is not."""
+    """Return the command or the options of a command line that do not exist."""
     if words[0] not in COMMANDS:
         return [words[0]]
     command = clew.get_command(click.Context(clew), words[0])
@@ -69,17 +69,17 @@ def unknown(words):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_commands_that_are_shown_are_there_with_their_options(document):
+def test_document_commands_and_options_exist(document):
     shown = list(commands_in((ROOT / document).read_text()))
     assert [(" ".join(words), missing) for words in shown if (missing := unknown(words))] == []
 
 
-def test_the_files_and_folders_that_the_map_of_the_code_names_are_there():
+def test_architecture_page_names_existing_files_and_folders():
     text = (ROOT / "docs/architecture.md").read_text()
     files = {PurePosixPath(path) for path in TRACKED}
     there = {str(path) for path in files} | {str(path.with_suffix("")) for path in files}
     there |= {str(folder) for path in files for folder in path.parents}
     named = {name.rstrip("/") for name in re.findall(r"`([\w.-]+/[\w./-]*|[\w-]+\.(?:py|h|c|ts|md))`", text)}
     assert len(named) > 50
-    # A name is that of a path, or how it ends.
+    # A name is a path or the end of a path.
     assert {name for name in named if not any(path == name or path.endswith(f"/{name}") for path in there)} == set()

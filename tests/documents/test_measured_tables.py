@@ -1,4 +1,4 @@
-"""`record.py --docs`: figures go into the tables of docs/recording.md, and nothing else of it changes."""
+"""`record.py --docs` writes measurements into the tables of docs/recording.md and changes nothing else."""
 
 import pytest
 from recording.documented import DOCUMENT, rewrite, tables
@@ -25,7 +25,7 @@ RUNS = {
 }
 
 
-def test_a_table_has_a_row_for_each_program_and_a_dash_for_what_was_not_measured():
+def test_measured_tables_have_a_row_per_program_and_a_dash_for_gaps():
     found = tables(RUNS, "a machine")
     assert found["machine"] == "Measured on a machine."
     assert found["added"].splitlines() == [
@@ -59,7 +59,7 @@ def test_rewrite_changes_only_text_between_the_marks(tmp_path):
     assert page.read_bytes() == before
 
 
-def test_rewrite_without_new_figures_keeps_the_old_ones(tmp_path):
+def test_rewrite_without_new_measurements_keeps_the_old_rows(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("".join(f"<!-- measured: {name} -->\n<!-- end -->\n" for name in tables(RUNS, "m")))
     rewrite(page, RUNS, "m")
@@ -84,7 +84,7 @@ def test_rewrite_without_new_figures_keeps_the_old_ones(tmp_path):
     ]
 
 
-def test_a_page_without_a_place_for_a_table_stays_as_it_is(tmp_path):
+def test_rewrite_of_page_without_a_mark_raises_and_leaves_it_unchanged(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- measured: machine -->\n<!-- end -->\n")
     with pytest.raises(SystemExit, match="added"):
@@ -92,7 +92,7 @@ def test_a_page_without_a_place_for_a_table_stays_as_it_is(tmp_path):
     assert page.read_text() == "<!-- measured: machine -->\n<!-- end -->\n"
 
 
-def test_the_page_has_a_place_for_each_table():
+def test_recording_page_has_a_mark_for_each_measured_table():
     text = DOCUMENT.read_text(encoding="utf-8")
     for name in tables(RUNS, "m"):
         assert text.count(f"<!-- measured: {name} -->\n") == 1

@@ -1,4 +1,4 @@
-"""The lint for English finds phrases in documents and in strings that users see, and in nothing else."""
+"""The prose lint checks documents and strings that users see, and nothing else."""
 
 from tests.support.prose import findings, paragraphs, strings
 
@@ -29,7 +29,7 @@ def found(parts):
     return [(line + text.count("\n", 0, at), message) for line, text in parts for at, message in findings(text)]
 
 
-def test_a_document_is_checked_but_its_code_labels_and_headings():
+def test_prose_check_of_document_skips_code_labels_and_headings():
     assert sorted(found(paragraphs(DOCUMENT))) == [
         (3, "'Whoever': name the person or the component"),
         (3, "'is told': shows, prints, reports, lists"),
@@ -38,10 +38,10 @@ def test_a_document_is_checked_but_its_code_labels_and_headings():
     ]
 
 
-def test_of_code_only_strings_for_users_are_checked():
+def test_prose_check_of_code_covers_only_strings_for_users():
     assert found(strings(CODE)) == [(9, "'is no ': 'is not a', or a positive verb")]
 
 
-def test_a_long_sentence_is_counted_in_words():
+def test_prose_check_counts_the_words_of_a_long_sentence():
     assert found(paragraphs("word " * 40)) == []
     assert found(paragraphs("word " * 41)) == [(1, "a sentence has 41 words: split it (at most 40)")]

@@ -1,6 +1,6 @@
 """A real VS Code with the built extension, on a copy of the example with recorded runs, driven through Chromium.
 
-`tests/e2e/install.sh` puts what this needs into .cache/e2e; where it could not, every test here is skipped and says so.
+`tests/e2e/install.sh` installs everything into .cache/e2e; without it, every test here is skipped with a message.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ exports.activate = ({ subscriptions }) => {
 };
 """,
 }
-"""Somebody else's extension, whose output channel shows what is in said.txt."""
+"""A foreign extension whose output channel shows the contents of said.txt."""
 MACHINE_SETTINGS = {"clew.python": sys.executable}
-"""Paths belong to a machine: the editor reads them from a file of their own."""
+"""Settings with paths belong to a machine; the editor reads them from another file."""
 
 
 def missing() -> str:
-    """What of the editor is not installed, empty when all is there."""
+    """Return a message about the part of the editor that is not installed, or an empty text."""
     for part in (NODE, CODE_SERVER, CACHE / "python/playwright", CHROMIUM):
         if not part.exists():
             return f"THE END-TO-END TESTS DID NOT RUN: {part} is missing; run tests/e2e/install.sh"
@@ -99,7 +99,7 @@ FAILED: pytest.StashKey[bool] = pytest.StashKey()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item):
-    """Tells a test's fixtures whether it failed."""
+    """Store for the fixtures of a test whether it failed."""
     report = yield
     if report.when == "call":
         item.stash[FAILED] = report.failed
@@ -117,7 +117,7 @@ def free_port() -> int:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """Ends a process that was started with a session of its own, and all that it started."""
+    """End a process that was started in a new session, with all its children."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -130,7 +130,7 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Ends the processes that work in a folder of this session, as relays may outlive an editor, and removes it."""
+    """Kill the processes that work in a folder of this session (relays may outlive an editor), and remove the folder."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             place, words = os.readlink(process / "cwd"), (process / "cmdline").read_bytes()
@@ -142,11 +142,11 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-# --- what the tests look at -----------------------------------------------------------------------------------------
+# --- the workspace and the editor -----------------------------------------------------------------------------------------
 class Recorded:
     """The example with three recorded runs, and older ones: of two machines with missing events, and of a shop whose look-ups
-    take 3 ms longer after than before. The runs name their source by its path, so every test gets it at the same place, as it
-    was after recording."""
+    take 3 ms longer after than before. Runs name their source by its path, so every test gets the source at the same place,
+    as it was after recording."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -154,7 +154,7 @@ class Recorded:
         self.master = folder.with_name(folder.name + "-master")
         shutil.copytree(ROOT / "examples/chunkstore", folder, ignore=shutil.ignore_patterns("__pycache__", ".clew"))
         write_torn_run(folder)
-        # From the beginning: what is written into a folder right after that was made, an editor's watcher may miss.
+        # An editor's watcher may miss files written right after their folder was made, so the folder is made early.
         self.settings.parent.mkdir()
         self.configure({})
         shutil.copytree(
@@ -187,7 +187,7 @@ class Recorded:
         assert done.returncode == 0, done.stderr
 
     def restore(self) -> None:
-        """Undoes what a test saved; the runs and what the server computed of them stay."""
+        """Undo what a test saved; the runs and the server's caches stay."""
         for file in [*self.master.rglob("*.py"), self.master / "chunkstore.esl"]:
             target = self.folder / file.relative_to(self.master)
             if target.read_bytes() != file.read_bytes():
@@ -196,37 +196,37 @@ class Recorded:
             self.configure({})
 
     def configure(self, settings: dict[str, object]) -> None:
-        """Sets the workspace's settings, all of them, for the rest of the test."""
+        """Replace the settings of the workspace for the rest of the test."""
         self.settings.write_text(json.dumps(settings))
 
     def line_of(self, path: str, text: str) -> int:
-        """The number of the first line of a file that has the text."""
+        """Return the number of the first line of a file that has the text."""
         lines = (self.folder / path).read_text().splitlines()
         return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
 class Editor:
-    """The workbench in a page of the browser: what a user does with the keyboard and sees on the screen."""
+    """The workbench in a page of the browser, used by keyboard and screen like a user does."""
 
     def __init__(self, page, recorded: Recorded) -> None:
         self.page = page
         self.recorded = recorded
 
     def command(self, title: str) -> None:
-        """Runs a command by the palette."""
+        """Run a command by the palette."""
         self._choose(">" + title, title)
 
     def open(self, path: str, line: int = 1, column: int = 1) -> None:
-        """Opens a file of the workspace with the cursor at a line and column, and waits until the cursor is there."""
+        """Open a file of the workspace with the cursor at a line and column, and wait until the cursor is there."""
         name = path.rsplit("/", 1)[-1]
         self._choose(f"{path}:{line}:{column}", name)
         self.wait_for_cursor(name, line, column)
 
     def _choose(self, text: str, wanted: str) -> None:
-        """Types into the palette and takes the first entry, once that has what is wanted.
+        """Type into the palette and take the first entry once it has the wanted text.
 
-        What takes the keyboard meanwhile closes the palette again, and of files it shows what it found when it was open
-        before, until it has looked anew: then it is asked once more."""
+        Anything else that takes the keyboard closes the palette, and at first it shows the files of its previous search; it
+        is then opened again."""
         box = self.page.locator(".quick-input-widget input[type=text]").first
         row = self.page.locator(".quick-input-list .monaco-list-row", has_text=wanted).first
         for attempt in range(6):
@@ -249,31 +249,31 @@ class Editor:
         return PlaywrightTimeout
 
     def wait_for_cursor(self, name: str, line: int, column: int | None = None) -> None:
-        """Waits until the editor of a file is active with its cursor at a line, and at a column where that matters."""
+        """Wait until the editor of a file is active with its cursor at a line, and at a column if given."""
         self.page.locator(f'.tab.active[data-resource-name="{name}"]').first.wait_for(timeout=PATIENCE)
         place = re.compile(rf"Ln {line}, Col {column or ''}")
         self.page.locator(".statusbar-item", has_text=place).first.wait_for(timeout=PATIENCE)
 
     def pick(self, text: str) -> None:
-        """Chooses an entry of the list that is open."""
+        """Choose an entry of the open list."""
         row = self.page.locator(".quick-input-list .monaco-list-row", has_text=text).first
         row.wait_for(timeout=PATIENCE)
         row.click()
 
     def focus_text(self) -> None:
-        """Waits until keys go to the text: the palette takes them for a while after its last one."""
+        """Wait until keys go to the text: the palette takes them for a while after its last key."""
         self.command("View: Focus Active Editor Group")
         self.page.locator(".quick-input-widget").first.wait_for(state="hidden", timeout=PATIENCE)
         self.page.locator(".editor-instance .monaco-editor.focused").first.wait_for(timeout=PATIENCE)
 
     @property
     def run_item(self):
-        """The status bar's entry that names the selected run."""
+        """The entry of the status bar that names the selected run."""
         return self.page.locator(RUN_ITEM)
 
     @property
     def baseline_item(self):
-        """The status bar's entry that names what is compared with."""
+        """The entry of the status bar that names the baseline."""
         return self.page.locator(BASELINE_ITEM)
 
     @property
@@ -287,7 +287,7 @@ class Editor:
             wanted.wait_for(timeout=PATIENCE)
 
     def photograph(self, name: str, *, hovering: bool = False) -> None:
-        """Keeps a picture for people to look at; without hovers, unless it is of one."""
+        """Write a screenshot; without hovers, unless it is about a hover."""
         ARTIFACTS.mkdir(exist_ok=True)
         if not hovering:
             self.page.mouse.move(2, 2)
@@ -295,7 +295,7 @@ class Editor:
         self.page.screenshot(path=str(ARTIFACTS / f"{name}.png"))
 
     def reset(self) -> None:
-        """No open editors, no panel, files as recorded."""
+        """Close all editors and the panel, and restore the files as recorded."""
         self.page.keyboard.press("Escape")
         if self.page.locator(".tab.dirty").count():
             self.command("File: Revert File")
@@ -308,7 +308,7 @@ class Editor:
         self.recorded.restore()
 
     def choose_as_at_first(self) -> None:
-        """The newest run, compared with none: what tests choose in their course, and one that failed has left as it was."""
+        """Select the newest run without a baseline, since a failed test may have left another choice."""
         self.page.keyboard.press("Escape")
         if "no baseline" not in self.baseline_item.inner_text():
             self.baseline_item.click()
@@ -330,21 +330,21 @@ def recorded(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.fixture
 def tmp_path(tmp_path: Path):
-    """A folder of the test's own, which also goes when the test fails: its programs and runs are large."""
+    """Return a folder for the test that is removed also after a failure, since its programs and runs are large."""
     yield tmp_path
     remove(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def vsix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The extension, packaged as a user installs it."""
+    """Build the extension package that a user installs."""
     subprocess.run(["npm", "run", "--silent", "vsix"], cwd=CLIENT, check=True, capture_output=True, timeout=300)
     return max(CLIENT.glob("clew-*.vsix"), key=lambda file: file.stat().st_mtime)
 
 
 @pytest.fixture(scope="session")
 def expect():
-    """Playwright's assertions, which wait. Not imported above: without Playwright the tests are to be skipped, not broken."""
+    """Return Playwright's waiting assertions, imported late so that the tests are skipped and not broken without Playwright."""
     from playwright.sync_api import expect as waiting
 
     waiting.set_options(timeout=PATIENCE / 2)
@@ -363,7 +363,7 @@ def browser():
 
 @pytest.fixture(scope="session")
 def code_server(tmp_path_factory: pytest.TempPathFactory, vsix: Path, recorded: Recorded):
-    """The address of a running VS Code that has the extension and shows the workspace."""
+    """Yield the address of a running VS Code that has the extension and shows the workspace."""
     home = tmp_path_factory.mktemp("code-server")
     (home / "data/User").mkdir(parents=True)
     (home / "data/User/settings.json").write_text(json.dumps(SETTINGS))
@@ -378,7 +378,7 @@ def code_server(tmp_path_factory: pytest.TempPathFactory, vsix: Path, recorded: 
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     if not LOG_WRITER.exists():
-        # A cache that was filled before this was known to be needed, say. Without a compiler `say` tells.
+        # An older cache may lack the log writer. Without a compiler the fixture `say` skips its tests.
         node = NODE.parents[1]
         path = f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"
         subprocess.run(
@@ -417,8 +417,8 @@ def wait_for(address: str, process: subprocess.Popen[str], log: Path) -> None:
 
 
 class Workbench:
-    """One page with the editor for all tests of a file, because a workbench takes seconds to start; after a test that failed a
-    new page."""
+    """One page with the editor for all tests of a file, because a workbench takes seconds to start; a failed test gets the
+    next one a new page."""
 
     def __init__(self, browser, address: str, recorded: Recorded) -> None:
         self.browser, self.address, self.recorded = browser, address, recorded
@@ -438,7 +438,7 @@ class Workbench:
         return self.editor
 
     def discard(self, picture: str) -> None:
-        """Closes the page of a test that failed, whatever state it is in, once there is a picture of it."""
+        """Close the page of a failed test after a screenshot."""
         try:
             if self.editor is not None:
                 self.editor.photograph(picture)
@@ -476,7 +476,7 @@ def editor(workbench: Workbench, request: pytest.FixtureRequest):
 
 @pytest.fixture
 def say(editor: Editor, request: pytest.FixtureRequest):
-    """Shows a line in the output channel of another extension."""
+    """Return a function that shows a line in the output channel of another extension."""
     if not LOG_WRITER.exists():
         pytest.skip(f"THE TEST OF OUTPUT CHANNELS DID NOT RUN: {LOG_WRITER} is missing; run tests/e2e/install.sh")
     file = editor.recorded.folder / "said.txt"
@@ -493,7 +493,7 @@ def say(editor: Editor, request: pytest.FixtureRequest):
 
 @pytest.fixture(scope="session")
 def view(recorded: Recorded, vsix: Path):
-    """The address that `clew view` prints for the workspace; `vsix` has built the panel anew."""
+    """Yield the address that `clew view` prints for the workspace; `vsix` has rebuilt the panel."""
     process = subprocess.Popen(
         [sys.executable, "-m", "clew", "view", "--no-browser", "--trust", "--run", "failed-write"],
         cwd=recorded.folder,
@@ -514,7 +514,7 @@ def view(recorded: Recorded, vsix: Path):
 
 @pytest.fixture
 def browse(browser, view: str, request: pytest.FixtureRequest):
-    """Opens the panel in the plain browser: `browse("view=diff", dark=True)`."""
+    """Return a function that opens the panel in the plain browser: `browse("view=diff", dark=True)`."""
     pages = []
 
     def visit(state: str = "", *, dark: bool = False, width: int = 1440, height: int = 900):

@@ -1,4 +1,4 @@
-"""Workspaces made of a few lines, the specs that are examples, and the errors and warnings of a text."""
+"""Fixtures: workspaces of a few lines and the example specs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def sketch() -> str:
-    """Every statement of the language once; editors' highlighting and the examples rely on these very forms."""
+    """Return a spec with every statement of the language once; highlighting tests and examples rely on these forms."""
     return (ROOT / "tests/golden/esl/sketch.esl").read_text("utf-8")
 
 
 @pytest.fixture(scope="session")
 def specs() -> dict[str, str]:
-    """Every spec of the repository that is meant to be right."""
+    """Return every valid spec of the repository."""
     files = [
         *(ROOT / "tests/golden/esl").glob("*.esl"),
         *(ROOT / "tests/golden/recorded").glob("*.esl"),

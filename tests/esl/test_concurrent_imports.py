@@ -1,4 +1,4 @@
-"""The language's modules can be asked for by any number of threads at once, as an editor's first requests do."""
+"""Any number of threads can import the modules of the language at once, as an editor's first requests do."""
 
 import operator
 import subprocess
@@ -29,12 +29,12 @@ sys.exit("; ".join(failed) or 0)
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_threads_that_import_modules_and_the_package_at_once_get_all_of_them(attempt: int) -> None:
+def test_esl_package_imported_by_threads_at_once_is_complete(attempt: int) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_package_has_what_it_says() -> None:
+def test_esl_package_has_every_name_of_its_all() -> None:
     from clew import esl
 
     assert [name for name in esl.__all__ if not hasattr(esl, name)] == []

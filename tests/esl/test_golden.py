@@ -1,6 +1,6 @@
-"""Text in, text out: the plan of every kind of rule of both papers, and the problems of a spec full of mistakes.
+"""Golden texts: the plan of every kind of rule of both papers, and the problems of a spec full of errors.
 
-`CLEW_UPDATE_GOLDEN=1 pytest tests/esl/test_golden.py` writes the files anew; read the difference before you commit it.
+`CLEW_UPDATE_GOLDEN=1 pytest tests/esl/test_golden.py` rewrites the files; read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PROJECT = "/project"
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("[!b]*.esl")))
-def test_a_spec_becomes_this_plan(name: str) -> None:
+def test_compile_text_of_golden_spec_has_the_golden_plan(name: str) -> None:
     compiled = compile_text((GOLDEN / f"{name}.esl").read_text("utf-8"), f"{name}.esl", PROJECT)
     assert [problem for problem in compiled.problems if problem.severity == "error"] == []
     text = plans.dump(compiled.require())
@@ -27,14 +27,14 @@ def test_a_spec_becomes_this_plan(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("bad_*.esl")))
-def test_mistakes_are_told_like_this(name: str) -> None:
+def test_compile_text_of_bad_spec_has_the_golden_problems(name: str) -> None:
     text = (GOLDEN / f"{name}.esl").read_text("utf-8")
     compiled = compile_text(text, f"{name}.esl", PROJECT)
     assert compiled.plan is None
     compare(GOLDEN / f"{name}.problems.txt", render_all(compiled.problems, f"{name}.esl", text) + "\n")
 
 
-def test_what_the_source_says_is_told_like_this() -> None:
+def test_check_of_golden_source_has_the_golden_report() -> None:
     spec = GOLDEN / "source" / "app.esl"
     checked = check(spec, GOLDEN / "source")
     report = [render_all(checked.problems, "app.esl", checked.text), ""]

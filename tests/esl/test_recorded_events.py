@@ -1,6 +1,6 @@
-"""Spec in, recorded events out: what each kind of rule records of a small program, as text.
+"""Golden texts of the events that each kind of rule records of a small program.
 
-`CLEW_UPDATE_GOLDEN=1 pytest tests/esl/test_recorded_events.py` writes the texts anew; read the difference before you commit it.
+`CLEW_UPDATE_GOLDEN=1 pytest tests/esl/test_recorded_events.py` rewrites the texts; read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.esl"))
 
 @pytest.mark.parametrize("recorder", ["c"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_spec_records_this(name: str, recorder: str, tmp_path: Path) -> None:
+def test_golden_spec_records_the_golden_events(name: str, recorder: str, tmp_path: Path) -> None:
     program = FOLDER / f"{name}.py"
     found = record(program, program.with_suffix(".esl").read_text("utf-8"), tmp_path)
     compare(FOLDER / f"{name}.txt", written(found))
 
 
-def test_every_kind_of_rule_is_among_them() -> None:
+def test_golden_specs_cover_every_kind_of_rule() -> None:
     texts = [(FOLDER / f"{name}.esl").read_text("utf-8") for name in NAMES]
     plans = [compile_text(text, workspace="/").require() for text in texts]
     actions = [action for plan in plans for rule in plan.rules for action in rule.actions]
@@ -42,7 +42,7 @@ def test_every_kind_of_rule_is_among_them() -> None:
     assert words >= {"redact", "matching", "parameter", "logs", "limit", "when"}
 
 
-def test_handled_calls_stand_alone_and_sync_edges_lead_from_release_to_acquire(tmp_path: Path) -> None:
+def test_handle_rule_opens_a_scope_and_release_leads_to_acquire(tmp_path: Path) -> None:
     program = FOLDER / "causes.py"
     graph, _ = build(run_of(program, program.with_suffix(".esl").read_text("utf-8"), tmp_path))
 
@@ -58,16 +58,16 @@ def test_handled_calls_stand_alone_and_sync_edges_lead_from_release_to_acquire(t
     assert entered == inside[0] != inside[1] and before == after not in inside
     sources = dict(zip(graph.edge_dst.tolist(), graph.edge_src.tolist(), strict=True))
     assert graph.text(sources[first]) == "1" and label(sources[first]) == "Mailbox.post"
-    assert second not in sources  # nobody sent message 3
+    assert second not in sources  # message 3 was not sent
     acquired = rows(Kind.ACQUIRE)
     assert [sources.get(row) for row in acquired] == [None, *rows(Kind.RELEASE)]
     assert set(graph.edge_kind[graph.edge_dst == acquired[1]].tolist()) == {EdgeKind.SYNC}
 
 
-def test_requests_have_the_names_that_they_turned_out_to_have(tmp_path: Path) -> None:
+def test_name_rule_renames_the_request_around_the_call(tmp_path: Path) -> None:
     program = FOLDER / "causes.py"
     graph, _ = build(run_of(program, program.with_suffix(".esl").read_text("utf-8"), tmp_path))
-    # What is no request of its own is part of the one around it: the second call of `serve` names that of `main`.
+    # A call inside a request is part of it: the second call of `serve` names the request of `main`.
     names = [graph.channel(row) for row in graph.rows_of([Kind.REQUEST]).tolist()]
     assert names == ["PUT /chunks/{id}", "GET /chunks/{id}"]
 

@@ -1,4 +1,4 @@
-"""The reference is true: its examples are specs without a mistake, and it leaves out no word of the language."""
+"""The language reference is correct: its examples are valid specs, and it explains every word of the language."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def index() -> SourceIndex:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_is_right_in_itself(example: str) -> None:
+def test_reference_examples_have_no_problems(example: str) -> None:
     problems = [problem.message for problem in compile_text(example, workspace="/").problems]
     assert [message for message in problems if "makes no edge" not in message] == []
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_is_right_for_the_source_it_is_about(example: str, index: SourceIndex) -> None:
+def test_reference_examples_match_functions_of_their_source(example: str, index: SourceIndex) -> None:
     result = check("example.esl", index.root, text=example, index=index)
     expected = ("no pack is included", "installed packages are not checked")
     assert [
@@ -44,7 +44,7 @@ def test_reference_has_an_example_of_every_statement() -> None:
     assert shown >= {*KEYWORDS, *MEMBER_KEYWORDS}
 
 
-def test_every_word_of_the_language_is_explained() -> None:
+def test_reference_explains_every_word_of_the_language() -> None:
     words = {
         *KEYWORDS,
         *MEMBER_KEYWORDS,
@@ -71,12 +71,12 @@ def test_every_word_of_the_language_is_explained() -> None:
 
 
 @pytest.mark.parametrize("row", re.findall(r"^\| `([^`]+)` \| (?:all|that|the functions|every)", TEXT, re.MULTILINE))
-def test_every_pattern_of_the_table_means_a_function(row: str, index: SourceIndex) -> None:
+def test_reference_patterns_match_functions(row: str, index: SourceIndex) -> None:
     (match,) = check("example.esl", index.root, text=f"scope {row};", index=index).matches
     assert match.functions or "__repr__" in row
 
 
-def test_every_form_of_a_value_is_one() -> None:
+def test_reference_forms_of_values_compile() -> None:
     table = TEXT[TEXT.index("| form | means |") : TEXT.index("A value never runs code")]
     cells = [line.split(" | ")[0] for line in table.splitlines()[2:] if line.startswith("| `")]
     forms = [form for cell in cells for form in re.findall(r"`([^`]+)`", cell)]
@@ -98,7 +98,7 @@ def test_every_form_of_a_value_is_one() -> None:
 
 
 def problems_of(text: str, index: SourceIndex) -> None:
-    """Each has a sentence, and a place in the text that agrees with its line and column."""
+    """Assert that each problem has a message and a place in the text that agrees with its line and column."""
     for problem in check("example.esl", index.root, text=text, index=index, refresh=False).problems:
         span = problem.span
         assert problem.message and 0 <= span.start <= span.end <= len(text)
@@ -107,12 +107,12 @@ def problems_of(text: str, index: SourceIndex) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_every_prefix_of_an_example_is_held_against_the_source(example: str, index: SourceIndex) -> None:
+def test_check_of_every_prefix_of_examples_has_valid_problems(example: str, index: SourceIndex) -> None:
     for stop in range(len(example)):
         problems_of(example[:stop], index)
 
 
 @pytest.mark.slow
-def test_ten_thousand_damaged_examples_are_held_against_the_source(index: SourceIndex) -> None:
+def test_check_of_damaged_examples_has_valid_problems(index: SourceIndex) -> None:
     for text in damaged(EXAMPLES, 10_000):
         problems_of(text, index)

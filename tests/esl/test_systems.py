@@ -1,5 +1,5 @@
-"""The six example systems of the paper that ESL comes from, each specified and recorded: what is told of their entities is what
-mathematics says of them. And what goes from process to process is the same entity in each."""
+"""The recorded entity events of the six example systems of the ESL paper equal what mathematics says of the systems, and an
+entity that moves between processes is the same in each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def events(tmp_path: Path) -> Any:
 
 
 def short(value: Any) -> Any:
-    """What identifies an entity; its class, where only its address does."""
+    """Return the unique value of an entity, or its class if only its address is known."""
     return value.get("unique", value["class"]) if isinstance(value, dict) else value
 
 
@@ -37,7 +37,7 @@ def of_kind(events: list[tuple[Any, ...]], kind: str) -> list[tuple[Any, ...]]:
     return [event[1:] for event in events if event[0] == kind]
 
 
-def test_neighbours_of_a_grid_hear_each_other(events: Any) -> None:
+def test_grid_system_neighbours_communicate_with_each_other(events: Any) -> None:
     found = events("grid")
     places = {f"({row}, {column})" for row in range(3) for column in range(4)}
     positions = of_kind(found, "position")
@@ -50,31 +50,31 @@ def test_neighbours_of_a_grid_hear_each_other(events: Any) -> None:
         assert abs(row - other_row) + abs(column - other_column) == 1
 
 
-def test_the_ring_of_josephus_leaves_the_fourth_of_seven(events: Any) -> None:
+def test_josephus_system_leaves_the_fourth_of_seven(events: Any) -> None:
     found = events("josephus")
     assert of_kind(found, "deletion") == [(each,) for each in ("3", "6", "2", "7", "5", "1")]
     assert of_kind(found, "position") == [(str(number), "ring") for number in range(1, 8)]
     assert of_kind(found, "communication")[0] == ("1", "2")
 
 
-def test_lookups_in_chord_reach_the_successor_in_few_hops(events: Any) -> None:
+def test_chord_system_lookups_reach_the_successor_in_few_hops(events: Any) -> None:
     found = events("chord")
     nodes = [1, 8, 14, 21, 32, 38, 42, 48, 51, 56]
     assert of_kind(found, "position") == [("ring",), *[(str(node), "ring") for node in nodes]]
     answers = [pair for pair in of_kind(found, "communication") if isinstance(pair[0], int)]
     assert answers == [(key, str(min([n for n in nodes if n >= key] or nodes[:1]))) for key in (54, 0, 10, 30, 63)]
-    # The paper on Chord has this very lookup: 8 asks 42, which asks 51, whose successor 56 has the key 54.
+    # The Chord paper has this lookup: 8 asks 42, which asks 51, whose successor 56 has the key 54.
     assert of_kind(found, "communication")[:3] == [("8", "42"), ("42", "51"), (54, "56")]
 
 
-def test_nodes_of_a_hypercube_exchange_with_the_neighbour_in_each_dimension(events: Any) -> None:
+def test_hypercube_system_nodes_exchange_in_each_dimension(events: Any) -> None:
     found = events("hypercube")
     assert of_kind(found, "position") == [(str(number),) for number in range(8)]
     expected = [(str(node ^ 1 << dimension), str(node)) for dimension in range(3) for node in range(8)]
     assert of_kind(found, "communication") == expected
 
 
-def test_a_recursive_tree_is_built_from_its_root_and_collapses_from_its_leaves(events: Any) -> None:
+def test_tree_system_grows_from_the_root_and_collapses_from_leaves(events: Any) -> None:
     found = events("tree")
     names = ["t"]
     for depth in range(3):
@@ -89,7 +89,7 @@ def test_a_recursive_tree_is_built_from_its_root_and_collapses_from_its_leaves(e
     assert of_kind(found, "communication") == [("t", "OverflowError")]
 
 
-def test_each_task_of_a_farm_is_done_once_by_one_worker(events: Any) -> None:
+def test_farm_system_tasks_are_each_done_once_by_one_worker(events: Any) -> None:
     found = events("farm")
     tasks = [str(number) for number in range(12)]
     handed = [each for each in of_kind(found, "position") if len(each) == 2]
@@ -101,7 +101,7 @@ def test_each_task_of_a_farm_is_done_once_by_one_worker(events: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_a_ball_is_the_same_in_all_processes_however_they_are_started(method: str, tmp_path: Path) -> None:
+def test_catch_system_entity_is_the_same_in_all_processes(method: str, tmp_path: Path) -> None:
     program = SYSTEMS / "catch.py"
     run = run_of(program, program.with_suffix(".esl").read_text("utf-8"), tmp_path, method)
     graph = build(run)[0]
@@ -114,6 +114,6 @@ def test_a_ball_is_the_same_in_all_processes_however_they_are_started(method: st
     }  # fmt: skip
     for colour in ("blue", "red"):
         assert [player for ball, player in caught if ball == colour] == ["a", "b", "c"]
-    # Their log lines come from the same module, too, which the children run once more by another name.
+    # Their log lines come from the same module, which the children run again by another name.
     lines = graph.rows_of([Kind.LOG])
     assert len(lines) == 6 and {graph.sites[int(graph.site[row])].module for row in lines} == {"catch"}

@@ -1,5 +1,5 @@
-"""Changes planted into a recorded chunk store are found, and are first in the list: one function of one request type of eight
-that takes 20 % longer, one server of four that is slower, one call that was added."""
+"""Changes planted into a recorded chunk store are ranked first: a function of one of eight request types that takes 20 %
+longer, one of four servers that is slower, and an added call."""
 
 import os
 import subprocess
@@ -21,7 +21,8 @@ KINDS = {"put", "get", "stat", "touch", "copy", "verify", "twice", "missing"}
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A run by what is planted in it. All are recorded side by side: what else the machine has to do, it has to do for each."""
+    """Return a function from a planted change to its run. The runs are recorded at the same time, so that other load on the
+    machine affects them equally."""
     workspace = tmp_path_factory.mktemp("planted")
     recording = {plant: record(workspace, plant) for plant in PLANTS}
     for process in recording.values():
@@ -47,7 +48,7 @@ def changed(recorded, plant):
     return found
 
 
-def test_a_function_that_takes_a_fifth_longer_in_one_of_eight_request_types_is_first(recorded):
+def test_diff_of_chunkstore_slower_function_is_first(recorded):
     found = changed(recorded, "function")
     first = found.rows[0]
     assert (first.kind, first.name, first.edges[0].target) == ("response-time", "verify", "shelf:Shelf.checksum")
@@ -57,17 +58,17 @@ def test_a_function_that_takes_a_fifth_longer_in_one_of_eight_request_types_is_f
     assert call.label == "shelf:Shelf.checksum"
 
 
-def test_localize_with_one_slow_server_of_four_ranks_it_first(recorded):
+def test_diff_of_chunkstore_slow_server_is_first_with_its_instance(recorded):
     found = changed(recorded, "instance")
     first = found.rows[0]
     assert first.kind == "response-time" and first.edges[0].target == "shelf:Disk.read"
     told = found.differences(first).rows[0]
     assert told.kind == "instance" and told.conditions[0].endswith("shelf:Disk.read ran on c3")
-    # A busy machine makes others slow as well.
+    # A busy machine slows other servers as well.
     assert told.share > 2 / 3 and told.other_share < 1 / 3
 
 
-def test_a_call_that_was_added_is_first_and_drawn_as_added(recorded):
+def test_diff_of_chunkstore_added_call_is_first_and_marked_as_added(recorded):
     found = changed(recorded, "call")
     first = found.rows[0]
     assert (first.kind, first.name, first.count_before) == ("structural", "twice", 0)
@@ -78,7 +79,7 @@ def test_a_call_that_was_added_is_first_and_drawn_as_added(recorded):
     ]
 
 
-def test_a_slower_server_and_an_added_call_are_the_first_suspects(recorded):
+def test_localize_of_chunkstore_slow_server_and_added_call_are_first(recorded):
     healthy = recorded("").requests
     first = recorded("instance").requests.localize(healthy).suspects[0]
     assert (first.service, first.method) == ("c3", "shelf:Disk.read")

@@ -1,4 +1,4 @@
-"""The chunk store's stories, untraced: what they claim to show is what happens."""
+"""The stories of the chunk store, untraced, do what they claim."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def assert_no_process_is_left(data: Path) -> None:
 
 
 def lines_with(level: str, data: Path) -> dict[str, list[str]]:
-    """For each log that has any, its lines of a level."""
+    """Return the lines of a level by log, without logs that have none."""
     found = {log.stem: re.findall(rf"^.* {level} .*$", log.read_text(), re.M) for log in data.glob("*.log")}
     return {name: lines for name, lines in found.items() if lines}
 
@@ -59,7 +59,7 @@ def slow_job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     return data, tell("slow-job", data)
 
 
-def test_the_only_error_is_the_failed_write_of_the_deleted_chunk_in_the_primary(
+def test_failed_write_story_logs_one_error_in_the_primary(
     failed_write: tuple[Path, dict[str, Any]],
 ) -> None:
     data, summary = failed_write
@@ -69,7 +69,7 @@ def test_the_only_error_is_the_failed_write_of_the_deleted_chunk_in_the_primary(
     assert errors["c1"][0].endswith(f"Write request failed: chunk {summary['chunk']} is marked as deleted")
 
 
-def test_the_deletion_reached_only_the_servers_that_were_online(failed_write: tuple[Path, dict[str, Any]]) -> None:
+def test_failed_write_story_deletes_only_on_servers_online(failed_write: tuple[Path, dict[str, Any]]) -> None:
     data, summary = failed_write
     deleted = f"chunk {summary['chunk']} is now marked as deleted"
     assert [name for name in ("c1", "c2", "c3") if deleted in (data / f"{name}.log").read_text()] == ["c1", "c2"]
@@ -78,7 +78,7 @@ def test_the_deletion_reached_only_the_servers_that_were_online(failed_write: tu
     assert (data / "c3" / "chunks" / summary["chunk"]).exists()
 
 
-def test_the_restarted_server_asks_its_neighbour_for_the_incomplete_chunk(
+def test_failed_write_story_restarted_server_asks_its_neighbour(
     failed_write: tuple[Path, dict[str, Any]],
 ) -> None:
     data, summary = failed_write
@@ -87,27 +87,27 @@ def test_the_restarted_server_asks_its_neighbour_for_the_incomplete_chunk(
     assert refused.endswith(f"chunk {summary['chunk']} stays incomplete: chunk {summary['chunk']} is marked as deleted")
 
 
-def test_other_clients_went_on_while_the_server_was_offline(failed_write: tuple[Path, dict[str, Any]]) -> None:
+def test_failed_write_story_serves_other_clients_meanwhile(failed_write: tuple[Path, dict[str, Any]]) -> None:
     data, summary = failed_write
     log = (data / "c1.log").read_text()
     assert summary["acknowledged"] > 0
     assert "persisted a batch" in log.split("c3 misses batches")[1].split("ERROR")[0]
 
 
-def test_chunks_that_all_replicas_have_are_equal_on_all_of_them(failed_write: tuple[Path, dict[str, Any]]) -> None:
+def test_failed_write_story_replicas_have_equal_chunks(failed_write: tuple[Path, dict[str, Any]]) -> None:
     data, summary = failed_write
     chunks = [{path.name: path.read_text() for path in (data / name / "chunks").iterdir()} for name in ("c1", "c2")]
     assert chunks[0] == chunks[1]
     assert len(chunks[0]) >= summary["acknowledged"]
 
 
-def test_a_disk_write_has_several_clients_as_its_causes(failed_write: tuple[Path, dict[str, Any]]) -> None:
+def test_failed_write_story_batches_writes_of_several_clients(failed_write: tuple[Path, dict[str, Any]]) -> None:
     data, _ = failed_write
     batches = re.findall(r"persisted a batch of \d+: (.*)", (data / "c1.log").read_text())
     assert any(len({request.split(":")[0] for request in batch.split(", ")}) > 1 for batch in batches)
 
 
-def test_the_job_has_the_same_results_before_and_after_the_change(slow_job: tuple[Path, dict[str, Any]]) -> None:
+def test_slow_job_story_has_the_same_results_in_both_variants(slow_job: tuple[Path, dict[str, Any]]) -> None:
     before, after = (slow_job[1][variant] for variant in ("before", "after"))
     assert before["digests"] == after["digests"]
     assert len(set(before["digests"].values())) == 3
@@ -115,20 +115,20 @@ def test_the_job_has_the_same_results_before_and_after_the_change(slow_job: tupl
         assert before["servers"][server]["lookups"] == after["servers"][server]["lookups"]
 
 
-def test_job_after_the_change_has_slower_lookups_on_every_server(slow_job: tuple[Path, dict[str, Any]]) -> None:
+def test_slow_job_story_has_slower_lookups_on_every_server(slow_job: tuple[Path, dict[str, Any]]) -> None:
     before, after = (slow_job[1][variant] for variant in ("before", "after"))
     for server in ("c1", "c2", "c3"):
         assert after["servers"][server]["lookup_ns"] > 10 * before["servers"][server]["lookup_ns"]
 
 
-def test_a_job_batches_its_writes(slow_job: tuple[Path, dict[str, Any]]) -> None:
+def test_slow_job_story_batches_its_writes(slow_job: tuple[Path, dict[str, Any]]) -> None:
     log = (slow_job[0] / "before" / "c1.log").read_text()
     sizes = [int(size) for size in re.findall(r"persisted a batch of (\d+)", log)]
     assert sum(sizes) == 3 * 40 * 5
     assert len(sizes) < sum(sizes) / 1.5
 
 
-def test_the_count_of_a_killed_primary_agrees_with_its_log(tmp_path: Path) -> None:
+def test_kill_primary_story_count_agrees_with_its_log(tmp_path: Path) -> None:
     summary = tell("kill-primary", tmp_path)
     count = (tmp_path / "c1.count").read_bytes()
     assert len(count) == 8
@@ -141,21 +141,21 @@ def test_the_count_of_a_killed_primary_agrees_with_its_log(tmp_path: Path) -> No
     assert "going offline" not in log
 
 
-def test_slow_job_with_one_variant_runs_it_alone(tmp_path: Path) -> None:
+def test_slow_job_story_with_one_variant_runs_it_alone(tmp_path: Path) -> None:
     done = run("slow-job", tmp_path, "--variant", "before")
     assert done.returncode == 0, done.stderr
     assert list(json.loads((tmp_path / "summary.json").read_text())) == ["before"]
     assert done.stdout.startswith("before: 120 files written and read in ")
 
 
-def test_a_directory_with_an_earlier_run_is_refused(tmp_path: Path) -> None:
+def test_scenario_in_used_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "meta.log").touch()
     done = run("failed-write", tmp_path)
     assert done.returncode == 1
     assert done.stderr == f"chunkstore: {tmp_path} holds an earlier run: give a new directory\n"
 
 
-def test_a_server_that_does_not_come_up_is_named_and_the_others_are_stopped(tmp_path: Path) -> None:
+def test_scenario_with_failing_server_names_it_and_stops_the_others(tmp_path: Path) -> None:
     (tmp_path / "c2").touch()
     done = run("failed-write", tmp_path)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The main job: the chunk store recorded through its spec, its failed write explained, its slow function named."""
+"""The chunk store recorded by its spec: its failed write is explained, and its slow function is named."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def run_clew(*arguments: str, cwd: Path = EXAMPLE) -> subprocess.CompletedProces
 
 
 def record(workspace: Path, name: str, story: str, *options: str, spec: str = "chunkstore.esl") -> Path:
-    """Records one story; gives its data folder."""
+    """Record a story and return its data folder."""
     data = workspace / f"data-{name}"
     done = run_clew(
         "run", "--workspace", str(workspace), "--spec", spec, "--name", name, "--",
@@ -55,16 +55,16 @@ def slow_job(tmp_path_factory) -> Path:
     return workspace
 
 
-def test_the_spec_is_under_25_lines():
+def test_chunkstore_spec_is_under_25_lines():
     assert len((EXAMPLE / "chunkstore.esl").read_text().splitlines()) < 25
 
 
-def test_the_program_knows_nothing_of_clew():
+def test_chunkstore_program_does_not_mention_clew():
     for path in (EXAMPLE / "chunkstore").glob("*.py"):
         assert "clew" not in path.read_text(), path
 
 
-def test_the_cause_of_the_failed_write_is_the_clients_delete(failed_write):
+def test_why_of_failed_write_leads_to_the_delete_of_the_client(failed_write):
     workspace, data = failed_write
     chunk = json.loads((data / "summary.json").read_text())["chunk"]
     chain = ask(workspace, "why", "Write request failed")["answers"][0]["chain"]
@@ -87,7 +87,7 @@ def line_of(text: str, file: str = "client.py") -> int:
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
-def test_the_chain_crosses_a_batch_threads_a_queue_and_three_processes_with_a_place_for_every_step(failed_write):
+def test_why_of_failed_write_crosses_threads_queue_and_three_processes(failed_write):
     workspace, _ = failed_write
     chain = ask(workspace, "why", "Write request failed")["answers"][0]["chain"]
     assert {"executor.result", "chunk", "queue", "asyncio.handle", "message"} <= {step["channel"] for step in chain}
@@ -99,7 +99,7 @@ def test_the_chain_crosses_a_batch_threads_a_queue_and_three_processes_with_a_pl
         assert Path(step["location"]["path"]).is_relative_to(EXAMPLE), step
 
 
-def test_the_printed_chain_has_one_line_a_step_with_file_and_line_and_then_the_numbers(failed_write):
+def test_why_of_failed_write_prints_one_line_per_step_and_the_counts(failed_write):
     workspace, _ = failed_write
     done = run_clew("why", "Write request failed", "--workspace", str(workspace))
     lines = done.stdout.rstrip().splitlines()
@@ -109,8 +109,8 @@ def test_the_printed_chain_has_one_line_a_step_with_file_and_line_and_then_the_n
     assert re.match(rf"{len(steps)} steps .* events of [\d,]+ .* processes", lines[-1])
 
 
-def test_the_manual_way_where_then_walk_leads_to_the_same_delete(failed_write):
-    """As in the paper: list the past's logs, search the chunk's other logs, walk on from what turns up."""
+def test_query_of_failed_write_leads_to_the_same_delete(failed_write):
+    """As in the paper: list the log lines among the causes, search other lines about the chunk, and continue from there."""
     workspace, data = failed_write
     chunk = json.loads((data / "summary.json").read_text())["chunk"]
     run = clew.open(None, workspace=workspace)
@@ -126,7 +126,7 @@ def test_the_manual_way_where_then_walk_leads_to_the_same_delete(failed_write):
     assert [step["channel"] for step in chain].count("queue") == 1
 
 
-def test_a_line_of_the_log_file_is_enough_to_ask_why(failed_write):
+def test_why_at_log_line_of_failed_write_equals_why_of_its_text(failed_write):
     workspace, data = failed_write
     lines = (data / "c1.log").read_text().splitlines()
     number = next(n for n, line in enumerate(lines, 1) if "Write request failed" in line)
@@ -135,8 +135,8 @@ def test_a_line_of_the_log_file_is_enough_to_ask_why(failed_write):
     assert [step["event"] for step in at_line] == [step["event"] for step in by_text]
 
 
-def test_a_batch_keeps_all_its_causes(failed_write):
-    """One disk write of several requests: the region of a batch is entered by one queue item per request."""
+def test_graph_of_failed_write_batch_has_all_its_requests_as_causes(failed_write):
+    """A disk write belongs to several requests: one queue item per request enters the region of its batch."""
     workspace, _ = failed_write
     graph = clew.open(None, workspace=workspace).graph
     queue = [edge for edge in range(len(graph.edge_src)) if graph.channel(graph.edge_dst[edge]) == "asyncio.queue"]
@@ -151,7 +151,7 @@ def test_a_batch_keeps_all_its_causes(failed_write):
     assert {region: entered.get(region) for region in sizes} == sizes
 
 
-def test_diff_names_the_function_that_got_slower_and_by_how_much(slow_job):
+def test_diff_of_slow_job_names_the_slower_function(slow_job):
     answer = ask(slow_job, "diff", "before", "after")
     worst = answer["rows"][0]
     assert worst["label"] == "chunkstore.index:ChunkIndex.lookup"
@@ -165,12 +165,12 @@ def test_diff_names_the_function_that_got_slower_and_by_how_much(slow_job):
     assert done.stdout.startswith(answer["sentence"])
 
 
-def test_requests_of_the_slow_job_are_slower_and_lookups_are_among_the_calls_that_are(slow_job):
+def test_requests_diff_of_slow_job_names_requests_and_lookups(slow_job):
     before, after = (clew.open(name, workspace=slow_job).requests for name in ("before", "after"))
     changed = before.diff(after)
     slower = changed.of("response-time")
     assert {row.name for row in slower} == {"read", "write"}
-    # Each read has the same flow, whatever ran beside it.
+    # Each read has the same flow, whatever ran in parallel.
     (read,) = (row for row in slower if row.name == "read")
     assert read.count_before == read.count_after == before.named("read").count()
     assert "chunkstore.index:ChunkIndex.lookup" in {edge.target for edge in read.edges}
@@ -179,7 +179,7 @@ def test_requests_of_the_slow_job_are_slower_and_lookups_are_among_the_calls_tha
     assert back.of("response-time") == ()
 
 
-def test_tracing_changes_no_result_of_the_job(slow_job):
+def test_recording_of_slow_job_leaves_its_results_unchanged(slow_job):
     digests = set()
     for variant in ("before", "after"):
         summary = json.loads((slow_job / f"data-{variant}" / "summary.json").read_text())
@@ -188,14 +188,14 @@ def test_tracing_changes_no_result_of_the_job(slow_job):
 
 
 def find(value, name: str) -> list[dict]:
-    """Every object below `value` that has a field."""
+    """Return every object inside of `value` that has the field."""
     if isinstance(value, dict):
         return [value] * (name in value) + [hit for item in value.values() for hit in find(item, name)]
     return [hit for item in value for hit in find(item, name)] if isinstance(value, list) else []
 
 
 @pytest.mark.parametrize("recorder", ["c"])
-def test_a_killed_primary_loses_no_event_before_the_kill(tmp_path, recorder, monkeypatch):
+def test_recording_of_killed_primary_has_every_event_before_the_kill(tmp_path, recorder, monkeypatch):
     spec = tmp_path / "lookups.esl"
     spec.write_text("scope chunkstore.index:ChunkIndex.lookup;\n")
     data = record(tmp_path, "killed", "kill-primary", spec=str(spec))
@@ -214,7 +214,7 @@ def test_a_killed_primary_loses_no_event_before_the_kill(tmp_path, recorder, mon
     assert shown.returncode == 0 and "killed" in shown.stdout
 
 
-def test_a_run_opens_when_its_files_are_truncated_anywhere(failed_write, tmp_path):
+def test_open_run_with_truncated_files_has_events_and_problems(failed_write, tmp_path):
     workspace, _ = failed_write
     source = next((workspace / ".clew/runs").iterdir())
     target = tmp_path / ".clew/runs" / source.name
@@ -230,7 +230,7 @@ def test_a_run_opens_when_its_files_are_truncated_anywhere(failed_write, tmp_pat
     assert run_clew("why", "--run", str(target), "--workspace", str(tmp_path)).returncode in (0, 1)
 
 
-def test_every_answer_about_a_killed_process_says_that_it_died(tmp_path):
+def test_answers_about_killed_primary_say_that_it_died(tmp_path):
     spec = tmp_path / "lookups.esl"
     spec.write_text("scope chunkstore.index:ChunkIndex.lookup;\nlogs level INFO;\n")
     record(tmp_path, "killed", "kill-primary", spec=str(spec))

@@ -1,4 +1,4 @@
-"""`make demo` as a user sees it: the script finds the cause and the culprit, and says what to do next."""
+"""The script of `make demo` finds the cause of the error and the slow function, and names the next steps."""
 
 import os
 import re
@@ -14,9 +14,9 @@ pytestmark = pytest.mark.slow
 EXAMPLE = Path(__file__).parents[2] / "examples" / "chunkstore"
 
 
-def test_the_demo_finds_the_delete_and_the_slow_function(tmp_path):
+def test_demo_script_finds_the_delete_and_the_slow_function(tmp_path):
     example = shutil.copytree(EXAMPLE, tmp_path / "chunkstore", ignore=shutil.ignore_patterns(".clew", "__pycache__"))
-    # By the environment's own `clew` and `python`, as after `make setup`.
+    # The script uses `clew` and `python` of this environment, as after `make setup`.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", str(example / "demo.sh")],
@@ -28,7 +28,7 @@ def test_the_demo_finds_the_delete_and_the_slow_function(tmp_path):
     assert done.returncode == 0, done.stderr
     why, diff = done.stdout.split("3. A job became slow")
     assert re.search(r"ERROR Write request failed: chunk (chunk-\d+) is marked as deleted .*\bserver\.py:\d+", why)
-    assert re.search(r"ChunkIndex\.lookup \(chunk chunk-\d+\) used what ChunkIndex\.mark_deleted defined", why)
+    assert re.search(r"ChunkIndex\.lookup used chunk chunk-\d+, which ChunkIndex\.mark_deleted defined", why)
     assert re.search(r"request delete began in Client\.delete .*\bclient\.py:\d+", why)
     assert re.search(r"^chunkstore\.index:ChunkIndex\.lookup got [\d.,]+x slower", diff, re.M)
     assert "clew view" in diff and "VS Code" in diff

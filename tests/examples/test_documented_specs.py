@@ -1,4 +1,4 @@
-"""The examples of docs/esl.md, all at once, record the chunk store that they are about, and nothing of them fails."""
+"""The examples of docs/esl.md, combined, record the chunk store without a failed expression."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STARTUP = Path(clew.instrument.startup.__file__).parent
 
 
 def together(found: list[Plan]) -> Plan:
-    """One plan that records what each of these does; without a sample, which would leave out most of it."""
+    """Join the plans into one, without a sample, which would leave out most events."""
     redacts = [plan.redact for plan in found if plan.redact is not None]
     return Plan(
         rules=tuple(rule for plan in found for rule in plan.rules),
@@ -56,7 +56,7 @@ def run(examples: list[Plan], tmp_path_factory: pytest.TempPathFactory) -> RunRe
     return read_run(run)
 
 
-def test_each_action_of_each_example_records_something(examples: list[Plan], run: RunRecords) -> None:
+def test_documented_specs_record_events_of_every_action(examples: list[Plan], run: RunRecords) -> None:
     recorded: set[tuple[Kind, str]] = set()
     failed: set[tuple[Kind, str, str]] = set()
     for process in run.processes:
@@ -80,6 +80,6 @@ def test_each_action_of_each_example_records_something(examples: list[Plan], run
     assert {(Kind.REQUEST, name) for name in ("meta allocate", "c2 write", "c2 replicate")} <= recorded
 
 
-def test_each_function_of_the_examples_can_do_what_they_ask(run: RunRecords) -> None:
+def test_documented_specs_leave_no_note_of_unrecorded_functions(run: RunRecords) -> None:
     notes = {note.text for process in run.processes for note in process.notes}
     assert [note for note in notes if "not recorded" in note] == []

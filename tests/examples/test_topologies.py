@@ -1,5 +1,5 @@
-"""The systems of `examples/topologies`, recorded as anyone would, and that of docs/entities.md: their answers, and of their
-entities what theory says."""
+"""The recorded systems of `examples/topologies` and docs/entities.md: their output, and their entities as theory predicts
+them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class System:
-    """A run of an example: what it printed, and its entities."""
+    """A run of an example, with its output and its entities."""
 
     answer: list[str]
     events: EntityEvents
@@ -35,20 +35,20 @@ class System:
 
     @property
     def entities(self) -> dict[str, str]:
-        """By name the class."""
+        """Return the classes of the entities by name."""
         return dict(zip(self.events.names, self.events.classes, strict=True))
 
-    def told(self, kind: Happening) -> list[tuple[str, str | None]]:
+    def happenings(self, kind: Happening) -> list[tuple[str, str | None]]:
         events, names = self.events, [*self.events.names, None]
         rows = zip(events.kind.tolist(), events.first.tolist(), events.other.tolist(), strict=True)
         return [(events.names[first], names[other]) for what, first, other in rows if what == kind]
 
     @property
     def talks(self) -> list[Pair]:
-        return [(one, other or "") for one, other in self.told(Happening.COMMUNICATION)]
+        return [(one, other or "") for one, other in self.happenings(Happening.COMMUNICATION)]
 
     def holders(self, moment: int = sys.maxsize) -> dict[str, str | None]:
-        """By entity what it is in."""
+        """Return the container of each entity."""
         found, names = nesting(self.events, Fold(self.events).at(moment)), [*self.events.names, None]
         return {names[one] or "": names[found.container[one]] for one in found.chosen(self.events.entities).tolist()}
 
@@ -71,7 +71,7 @@ def numbers(line: str) -> list[int]:
     return [int(word) for word in re.findall(r"\d+", line)]
 
 
-def test_cells_of_a_plate_talk_to_those_beside_them_until_it_is_evenly_warm(tmp_path: Path) -> None:
+def test_grid_example_cells_communicate_with_their_neighbours(tmp_path: Path) -> None:
     system = record("grid", tmp_path, "--size", "4")
     assert system.answer == ["the middle row: 100 67 33 0", "it falls evenly"]
     places = [(row, column) for row in range(4) for column in range(4)]
@@ -86,7 +86,7 @@ def test_cells_of_a_plate_talk_to_those_beside_them_until_it_is_evenly_warm(tmp_
     assert Counter(system.talks) == dict.fromkeys(beside, 2 * 4 * 4)
 
 
-def test_the_ring_of_josephus_talks_to_its_neighbours_and_leaves_one(tmp_path: Path) -> None:
+def test_josephus_example_leaves_one_in_the_ring(tmp_path: Path) -> None:
     system = record("josephus", tmp_path, "--size", "12", "--every", "5")
     circle, left = list(range(1, 13)), []
     while len(circle) > 1:
@@ -94,10 +94,10 @@ def test_the_ring_of_josephus_talks_to_its_neighbours_and_leaves_one(tmp_path: P
         left.append(circle[place])
         circle = circle[place + 1 :] + circle[:place]
     assert system.answer == [f"left the circle: {' '.join(map(str, left))}", f"number {circle[0]} is the last"]
-    assert [int(one) for one, _ in system.told(Happening.DELETION)] == left
+    assert [int(one) for one, _ in system.happenings(Happening.DELETION)] == left
     assert system.holders() == {str(circle[0]): "circle", "circle": None}
-    assert system.talks[0] == ("12", "1")  # who begins
-    # At any time one talks to those beside it, in the circle as it is then.
+    assert system.talks[0] == ("12", "1")  # the first message
+    # Every message goes to a neighbour in the circle of that moment.
     standing = list(range(1, 13))
     events, names = system.events, system.events.names
     for kind, first, other in zip(events.kind.tolist(), events.first.tolist(), events.other.tolist(), strict=True):
@@ -108,7 +108,7 @@ def test_the_ring_of_josephus_talks_to_its_neighbours_and_leaves_one(tmp_path: P
             standing.remove(int(names[first]))
 
 
-def test_lookups_in_chord_go_by_fingers_to_who_keeps_the_key(tmp_path: Path) -> None:
+def test_chord_example_lookups_follow_the_fingers(tmp_path: Path) -> None:
     system = record("chord", tmp_path, "--size", "12", "--lookups", "20")
     assert system.answer[0].startswith("20 of 20 lookups were right")
     circle = sorted(int(name) for name, kind in system.entities.items() if kind == "Node")
@@ -118,7 +118,7 @@ def test_lookups_in_chord_go_by_fingers_to_who_keeps_the_key(tmp_path: Path) -> 
         return min(circle, key=lambda node: (node - key) % 1024)
 
     def way(node: int, key: int) -> list[Pair]:
-        """As the paper on Chord says: to the finger closest before the key."""
+        """Return the hops of the Chord paper: each to the finger closest before the key."""
         if node == keeper(key):
             return []
         fingers = [keeper(node + 2**bit) for bit in range(10)]
@@ -134,22 +134,22 @@ def test_lookups_in_chord_go_by_fingers_to_who_keeps_the_key(tmp_path: Path) -> 
 
 
 def looked_up(choose: random.Random, nodes: list[int], way) -> list[Pair]:
-    """The next lookup that the example makes, in theory."""
+    """Return the hops of the next lookup of the example, in theory."""
     key = choose.randrange(1024)
     return way(choose.choice(nodes), key)
 
 
-def test_each_node_of_a_hypercube_hears_those_whose_number_differs_in_a_bit(tmp_path: Path) -> None:
+def test_hypercube_example_nodes_communicate_across_each_dimension(tmp_path: Path) -> None:
     system = record("hypercube", tmp_path, "--size", "3")
     assert system.answer == ["8 nodes know the sum 28"] and system.processes == 9
     assert system.holders() == {str(number): None for number in range(8)}
     assert sorted(system.talks) == sorted((str(one ^ 1 << bit), str(one)) for one in range(8) for bit in range(3))
-    # In each node the dimensions come one after the other.
+    # Each node uses the dimensions in order.
     for number in range(8):
         assert [int(one) ^ number for one, other in system.talks if other == str(number)] == [1, 2, 4]
 
 
-def test_a_tree_divides_from_its_root_and_is_gone_from_its_leaves(tmp_path: Path) -> None:
+def test_tree_example_grows_from_the_root_and_ends_at_the_leaves(tmp_path: Path) -> None:
     system = record("tree", tmp_path, "--size", "2", "--numbers", "500")
     assert system.answer == ["500 numbers, in order"] and system.processes == 8
     names = ["t", "tl", "tr", "tll", "tlr", "trl", "trr"]
@@ -157,12 +157,12 @@ def test_a_tree_divides_from_its_root_and_is_gone_from_its_leaves(tmp_path: Path
     edges = [(name[:-1], name) for name in names[1:]]
     assert sorted(system.talks) == sorted([*edges, *((child, parent) for parent, child in edges)])
     assert all(system.talks.index(edge) < system.talks.index(edge[::-1]) for edge in edges)
-    gone = [name for name, _ in system.told(Happening.DELETION)]
+    gone = [name for name, _ in system.happenings(Happening.DELETION)]
     assert sorted(gone) == sorted(names) and all(gone.index(child) < gone.index(parent) for parent, child in edges)
     assert system.holders() == {}
 
 
-def test_a_task_goes_from_the_farmer_to_one_worker_and_back(tmp_path: Path) -> None:
+def test_farm_example_task_goes_to_one_worker_and_back(tmp_path: Path) -> None:
     system = record("farm", tmp_path, "--size", "2", "--tasks", "7", "--below", "10000")
     assert system.answer == ["1229 primes below 10000"] and system.processes == 3
     tasks = {f"task {number}" for number in range(7)}
@@ -187,7 +187,7 @@ def test_a_task_goes_from_the_farmer_to_one_worker_and_back(tmp_path: Path) -> N
     assert system.holders() == {"farmer": None, **dict.fromkeys(workers)}
 
 
-def test_an_actor_is_the_same_in_every_theater_that_the_balancer_moves_it_to(tmp_path: Path) -> None:
+def test_theaters_example_actor_is_the_same_in_every_process(tmp_path: Path) -> None:
     system = record("theaters", tmp_path, "--size", "6", "--laps", "5")
     *moves, work, answer = system.answer
     assert answer == "6 actors heard 105 each, in 5 laps"
@@ -195,22 +195,22 @@ def test_an_actor_is_the_same_in_every_theater_that_the_balancer_moves_it_to(tmp
     actors = [f"actor {number}" for number in range(1, 7)]
     theaters = [f"theater {number}" for number in range(1, 4)]
     assert system.entities == {**dict.fromkeys(actors, "Actor"), **dict.fromkeys(theaters, "Theater")}
-    # It says itself who moved from where to where, in this order.
+    # The program prints the moves in order.
     expected = [re.fullmatch(r"(actor \d) moves from (theater \d) to (theater \d)", line).groups() for line in moves]
     assert len(expected) >= 3
     where, found = {}, []
-    for actor, theater in system.told(Happening.POSITION):
+    for actor, theater in system.happenings(Happening.POSITION):
         if theater is not None and where.setdefault(actor, theater) != theater:
             found.append((actor, where[actor], theater))
             where[actor] = theater
     assert found == expected
     assert system.holders() == {**dict.fromkeys(theaters), **where}
-    # Each passes on every number but its own, which is sent once a lap: all talk as often to the next one in the ring.
+    # Each actor forwards every number except its own, once per lap: all send equally often to the next in the ring.
     ring = list(zip(actors, [*actors[1:], actors[0]], strict=True))
     assert Counter(system.talks) == dict.fromkeys(ring, 5 * 6)
 
 
-def test_the_page_on_entities_says_what_one_sees_of_its_program(tmp_path: Path) -> None:
+def test_entities_page_program_has_the_documented_entities(tmp_path: Path) -> None:
     page = (FOLDER.parents[1] / "docs" / "entities.md").read_text("utf-8")
     for language, suffix in (("python", "py"), ("esl", "esl")):
         (block,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
@@ -220,11 +220,11 @@ def test_the_page_on_entities_says_what_one_sees_of_its_program(tmp_path: Path) 
         "depot": None, "red": "depot", "blue": "depot", "parcel 1": "red", "parcel 2": "red",
     }  # fmt: skip
     assert system.talks == [("red", "blue")]
-    assert [name for name, _ in system.told(Happening.DELETION)] == ["parcel 0"]
+    assert [name for name, _ in system.happenings(Happening.DELETION)] == ["parcel 0"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_example_is_short_knows_nothing_of_clew_and_has_a_spec_and_a_help(name: str) -> None:
+def test_topology_example_is_short_and_has_spec_and_help(name: str) -> None:
     text = (FOLDER / f"{name}.py").read_text("utf-8")
     assert 60 <= len(text.splitlines()) <= 200 and "clew" not in text
     imported = {node.module if isinstance(node, ast.ImportFrom) else alias.name

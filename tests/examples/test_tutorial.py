@@ -72,7 +72,7 @@ def before(line: str) -> str:
     return shape([line.partition(ADDED)[0]])[0][-30:]
 
 
-def test_each_command_prints_what_the_tutorial_shows(tmp_path: Path) -> None:
+def test_tutorial_commands_print_the_shown_output(tmp_path: Path) -> None:
     found = printed(tmp_path)
     shown = documented()
     assert len(found) == len(shown) > 12
@@ -87,7 +87,7 @@ def test_each_command_prints_what_the_tutorial_shows(tmp_path: Path) -> None:
             assert shape(lines) == shape(wanted), words
 
 
-def test_the_spec_is_the_one_of_the_example() -> None:
+def test_tutorial_spec_equals_that_of_the_example() -> None:
     (text,) = re.findall(r"^```esl\n(.*?)^```$", TUTORIAL.read_text("utf-8"), re.M | re.S)
     assert text == (ROOT / "examples/bookshop/bookshop.esl").read_text("utf-8")
 

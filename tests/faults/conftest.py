@@ -1,4 +1,4 @@
-"""Programs run untraced and traced under the same fault: what they print and how they end has to be the same."""
+"""Programs run untraced and traced under the same fault: their output and exit status must be equal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def recorder(request) -> str:
 def both(tmp_path, recorder, request) -> Callable[..., Recorded]:
     """`both(source)` runs `source` as a script untraced, then recorded; asserts that output and exit status are equal.
 
-    The program finds the run's folder (an empty folder of its own when untraced) in FAULT_FOLDER.
+    FAULT_FOLDER in the program's environment is the run's folder, or an empty folder when untraced.
     """
 
     def run(
@@ -66,7 +66,7 @@ def both(tmp_path, recorder, request) -> Callable[..., Recorded]:
         ):
             given = {**INHERITED, "PYTHONDONTWRITEBYTECODE": "1", "FAULT_FOLDER": str(where), **extra}
             if fault:
-                # Behind what is preloaded already: a sanitizer has to come first.
+                # Append to the libraries that are preloaded already: a sanitizer has to come first.
                 libraries = [given.get("LD_PRELOAD", ""), str(request.getfixturevalue("preload"))]
                 given |= {"CLEW_FAULT": fault, "LD_PRELOAD": " ".join(filter(None, libraries))}
             given |= environment or {}
@@ -86,7 +86,7 @@ def both(tmp_path, recorder, request) -> Callable[..., Recorded]:
 
 @pytest.fixture(scope="session")
 def preload(tmp_path_factory) -> Path:
-    """The library that makes calls fail. A loud skip without a compiler."""
+    """Build the library that makes calls fail. Skip with a loud message if there is no compiler."""
     compiler = shutil.which(os.environ.get("CC") or "gcc") or shutil.which("cc")
     if compiler is None or sys.platform != "linux":
         pytest.skip("FAULTS OF THE C LIBRARY ARE NOT TESTED HERE: there is no C compiler for a library to preload")

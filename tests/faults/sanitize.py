@@ -1,8 +1,8 @@
-"""Builds the C extensions under gcc's or clang's sanitizers and runs tests with them.
+"""Build the C extensions under gcc's or clang's sanitizers and run tests with them.
 
-Everything is made below .cache/sanitize: a package tree of links into this checkout, with extensions of its own in it, and a
-virtual environment that finds that tree first, so that every process that a test starts runs them, too. Invariant: the
-extensions beside the sources are neither used nor changed.
+It makes two things below .cache/sanitize: a package tree of links into this checkout with sanitized extensions, and a virtual
+environment that finds that tree first, so that every process of a test loads the sanitized extensions. Invariant: the
+extensions next to the sources are neither used nor changed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tests.support.extensions import extensions
 
 EXAMPLES = """examples:
   python -m tests.faults.sanitize                         AddressSanitizer and UBSan, the recorder's, probes' and fault tests
-  python -m tests.faults.sanitize tests/instrument/recorder -k fork  some of them; what follows goes to pytest
+  python -m tests.faults.sanitize tests/instrument/recorder -k fork  selected tests; further arguments go to pytest
   python -m tests.faults.sanitize --thread tests/instrument/recorder/test_threads.py
 """
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "sanitize"
 FOLDERS = ("records", "source", "instrument", "esl", "graph", "compare", "query", "server", "cli")
 MALLOC = "clew.graph.runtime._file_malloc"
-"""Replaces malloc, as AddressSanitizer does: it is built for UBSan alone."""
+"""Replaces malloc, as AddressSanitizer does, so it is built only for UBSan."""
 FLAGS = ["-std=c11", "-fvisibility=hidden", "-g", "-O1", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
 KINDS = {
     "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
@@ -36,9 +36,9 @@ KINDS = {
 RUNTIMES = {"address": ("asan", "ubsan"), "undefined": ("ubsan",), "thread": ("tsan",)}
 PACKAGES = {"asan": "libasan8", "ubsan": "libubsan1", "tsan": "libtsan2"}
 OPTIONS = {
-    # Python keeps what it allocated to its end, so leaks cannot be told; the soak looks for them. Python handles signals of
+    # Python holds its memory until exit, so leaks cannot be detected here; the soak test checks them. Python handles signals of
     # its own, and a program that overflows its stack has to die by the signal that it dies of without us. Allocations
-    # that cannot be had return NULL, as they do without a sanitizer.
+    # that fail return NULL, as they do without a sanitizer.
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:allocator_may_return_null=1:detect_stack_use_after_return=1:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     "TSAN_OPTIONS": "exitcode=99:halt_on_error=1:report_signal_unsafe=0:handle_segv=0",
@@ -97,11 +97,11 @@ THREADS = [
     "tests/graph/build/test_thread_counts.py",
 ]
 ALONE = ["tests/graph/runtime/test_file_malloc.py"]
-NOT = ("fuzz", "address_space", "memory_runs_out", "stack_that_overflows", "test_leaks", "little_memory")
-"""Of these tests: the reader, which has nothing of ours to sanitize, those that bound the address
-space, which a sanitizer itself needs most of (its frames are larger, too), and those that measure memory, which it keeps."""
+NOT = ("fuzz", "address_space", "runs_out_of_memory", "stack_overflow", "test_leaks", "little_memory")
+"""Tests to leave out: tests of the reader, which has no C code; tests that limit the address space or the stack, which a
+sanitizer needs itself; and tests that measure memory, which a sanitizer holds."""
 SLOW = ("ten_thousand_threads", "long_stream")
-"""Left out when in a hurry."""
+"""Tests that --quick leaves out."""
 
 
 def compiler() -> str:
@@ -112,7 +112,7 @@ def compiler() -> str:
 
 
 def runtime(cc: str, name: str) -> str:
-    """The sanitizer's library, which has to be loaded before Python."""
+    """Return the path of the sanitizer's library, which has to be loaded before Python."""
     found = subprocess.run(
         [cc, f"-print-file-name=lib{name}.so"], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -122,7 +122,7 @@ def runtime(cc: str, name: str) -> str:
 
 
 def mirror(source: Path, target: Path) -> None:
-    """The same folders with links to the files, without what is built."""
+    """Make the same folders with links to the files, without build products."""
     for file in source.rglob("*"):
         if file.is_file() and file.suffix != ".so" and "__pycache__" not in file.parts:
             link = target / file.relative_to(source)
@@ -131,7 +131,7 @@ def mirror(source: Path, target: Path) -> None:
 
 
 def tree(kind: str, cc: str) -> Path:
-    """The package `clew` with sanitized extensions; gives the folder that holds it."""
+    """Build the package `clew` with sanitized extensions, and return the folder that contains it."""
     base = CACHE / kind / "tree"
     shutil.rmtree(base, ignore_errors=True)
     package = base / "clew"
@@ -150,7 +150,7 @@ def tree(kind: str, cc: str) -> Path:
 
 
 def interpreter(kind: str, base: Path) -> str:
-    """A virtual environment's Python that finds the tree before anything else, then all that is installed here."""
+    """Return the Python of a virtual environment that finds the tree first, then the packages installed here."""
     folder = CACHE / kind / "venv"
     python = folder / "bin" / "python"
     if not python.exists():
@@ -167,8 +167,8 @@ def main() -> None:
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--thread", action="store_true", help="ThreadSanitizer instead of AddressSanitizer and UBSan")
-    parser.add_argument("--alone", action="store_true", help="UBSan alone: what stands in for malloc")
-    parser.add_argument("--quick", action="store_true", help="only what reaches furthest into the C code")
+    parser.add_argument("--alone", action="store_true", help="UBSan only: the replacement of malloc")
+    parser.add_argument("--quick", action="store_true", help="only the tests that cover most of the C code")
     options, arguments = parser.parse_known_args()
     kind = "thread" if options.thread else "undefined" if options.alone else "address"
     cc = compiler()
@@ -181,7 +181,7 @@ def main() -> None:
         "from clew.graph.kernel import _ingest, _structure, _timeline; print(_core.__file__)"
     )
     command = [python, "-c", loaded]
-    if kind == "thread":  # it needs its own layout of memory
+    if kind == "thread":  # needs a fixed memory layout
         command = ["setarch", "-R", *command]
     probe = subprocess.run(command, env=given, capture_output=True, text=True)
     if probe.returncode or not probe.stdout.startswith(str(CACHE)):
@@ -190,7 +190,7 @@ def main() -> None:
     chosen = arguments if any(not word.startswith("-") for word in arguments) else [*every, *arguments]
     left_out = NOT + SLOW * options.quick
     chosen += ["-k", " and ".join(f"not {name}" for name in left_out)] if "-k" not in chosen else []
-    # A sanitizer ends pytest with itself: its report must not be in pytest's keeping.
+    # A sanitizer's report ends the process, pytest included, so pytest must not capture the output.
     command = [*command[:-2], "-m", "pytest", "-q", "-p", "no:randomly", "--capture=sys", *chosen]
     raise SystemExit(subprocess.run(command, env=given, cwd=ROOT).returncode)
 

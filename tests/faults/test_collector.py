@@ -1,4 +1,4 @@
-"""The collector dies, stands still or finds no room: the program never notices, and no record is lost or there twice."""
+"""The collector dies, stops or finds the disk full: the program never notices, and no record is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from clew.records.run.directory import create_run, trace_files
 PROGRAM = """
 import json, os, sys, threading, time, warnings
 
-# From 3.12 on Python warns of every fork beside threads.
+# From 3.12 on Python warns about every fork in a process with threads.
 warnings.simplefilter("ignore", DeprecationWarning)
 
 COUNTS = {}
@@ -76,7 +76,7 @@ def start(workspace: Path, run: Path, times: int) -> subprocess.Popen[str]:
 
 
 def entered(run: Path) -> tuple[Counter[int], list[str], int]:
-    """Calls of `work` by process, problems, and records that were dropped."""
+    """Return the calls of `work` by process, the problems, and the number of dropped records."""
     counts: Counter[int] = Counter()
     problems, dropped = [], 0
     found = read_run(run)
@@ -88,7 +88,7 @@ def entered(run: Path) -> tuple[Counter[int], list[str], int]:
 
 
 @pytest.mark.parametrize("packed_at_the_end", [False, True])
-def test_collectors_that_are_killed_at_random(tmp_path, packed_at_the_end):
+def test_collector_killed_at_random_moments_loses_no_record(tmp_path, packed_at_the_end):
     chance = random.Random(packed_at_the_end)
     run = run_of(tmp_path / "workspace", tmp_path)
     program = start(tmp_path / "workspace", run, 60_000)
@@ -96,13 +96,13 @@ def test_collectors_that_are_killed_at_random(tmp_path, packed_at_the_end):
     while program.poll() is None:
         collector = start_collector(run)
         assert collector is not None
-        # About what it takes to begin, and then some.
+        # Slightly longer than a collector takes to start.
         time.sleep(0.05 + chance.random() * 0.15)
         collector.process.kill()
         collector.process.communicate()
         killed += 1
         if killed % 4 == 0:
-            read_run(run)  # in whatever state it is
+            read_run(run)  # in any state
     out, err = program.communicate()
     assert (program.returncode, err) == (5, "")
     expected = {int(pid): count for pid, count in json.loads(out).items()}
@@ -115,7 +115,7 @@ def test_collectors_that_are_killed_at_random(tmp_path, packed_at_the_end):
     assert killed
 
 
-def test_a_collector_that_stands_still_costs_only_space(tmp_path):
+def test_collector_stopped_by_signal_loses_no_record(tmp_path):
     run = run_of(tmp_path / "workspace", tmp_path)
     program = start(tmp_path / "workspace", run, 40_000)
     collector = start_collector(run)
@@ -131,7 +131,7 @@ def test_a_collector_that_stands_still_costs_only_space(tmp_path):
     assert entered(run)[:2] == (Counter(expected), [])
 
 
-def test_a_disk_that_is_full_for_the_collector_too(tmp_path, small_disk):
+def test_collector_on_full_disk_counts_dropped_records(tmp_path, small_disk):
     run = run_of(tmp_path / "workspace", small_disk)
     collector = start_collector(run)
     assert collector is not None

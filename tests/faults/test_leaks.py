@@ -1,4 +1,4 @@
-"""What the C core makes and drops again leaves nothing behind; with the allocator's own checks on."""
+"""The C core releases all memory that it allocates; the allocator's checks are on."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ MAPS = 5
 
 
 def run(source: str, folder) -> None:
-    """Runs it, quick to find what is freed twice, used after it is freed, or written beyond its end."""
+    """Run it under an allocator that detects double frees, uses after free, and writes beyond an end."""
     given = {**os.environ, "PYTHONMALLOC": "debug", "PYTHONDEVMODE": "1", "PYTHONFAULTHANDLER": "1"}
     command = [sys.executable, "-W", "error", "-c", PRELUDE + textwrap.dedent(source), str(folder)]
     done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
-def test_records_of_all_kinds_leave_no_references(tmp_path):
+def test_core_emitting_records_of_all_kinds_leaks_no_reference(tmp_path):
     run(
         """
         start(1)
@@ -72,7 +72,7 @@ def test_records_of_all_kinds_leave_no_references(tmp_path):
                     except TypeError:
                         pass
         references = [sys.getrefcount(value) for value in (probe, text, key, Kind.SEND)]
-        # Mapped pages of the trace are no memory of the program's own.
+        # Mapped pages of the trace do not count as memory of the program.
         assert grown(work, 100) < 300, "KB"
         assert [sys.getrefcount(value) for value in (probe, text, key, Kind.SEND)] == references
         core.stop()
@@ -81,7 +81,7 @@ def test_records_of_all_kinds_leave_no_references(tmp_path):
     )
 
 
-def test_recordings_begun_and_ended_leave_nothing(tmp_path):
+def test_core_started_and_stopped_repeatedly_leaks_nothing(tmp_path):
     run(
         """
         probe = core.Probe(1, Kind.ENTER)
@@ -111,7 +111,7 @@ def test_recordings_begun_and_ended_leave_nothing(tmp_path):
     )
 
 
-def test_probes_that_are_dropped_make_room_for_others(tmp_path):
+def test_dropped_probes_release_their_memory(tmp_path):
     run(
         """
         def work(number):
@@ -123,7 +123,7 @@ def test_probes_that_are_dropped_make_room_for_others(tmp_path):
                     core.Probe(1, wrong)
                 except ValueError:
                     pass
-        # From 3.12 on a probe is for ever, like the function that it lies in: about 90 bytes each.
+        # From 3.12 on a probe lives as long as the function that contains it: about 90 bytes each.
         allowed = 300 if sys.version_info < (3, 12) else 100 * 1500 * 96 // 1024 + 300
         found = grown(work, 100)
         assert found < allowed, (found, allowed)

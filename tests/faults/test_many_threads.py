@@ -1,4 +1,4 @@
-"""A program with very many threads, one after another and at once. It behaves as untraced, and each has exactly what it did."""
+"""A program with many threads, in sequence and concurrent, behaves as untraced, and each thread has exactly its records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print(len(ended), sum(ended))
 
 
 @pytest.mark.slow
-def test_ten_thousand_threads_that_come_and_go(both, recorder, tmp_path):
+def test_program_with_ten_thousand_threads_is_recorded_completely(both, recorder, tmp_path):
     count = 10_000
     plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=8 << 30)
     done = both(THREADS.replace("COUNT", str(count)), plan=plan)
@@ -37,7 +37,7 @@ def test_ten_thousand_threads_that_come_and_go(both, recorder, tmp_path):
     process = done.process
     assert process.problems == []
     assert done.calls("work") == count
-    # All but the main thread's have exactly what their thread did: two functions, in and out.
+    # All threads but the main thread have exactly four records: two functions, each with its begin and end.
     sizes = {len(list(process.events(serial))) for serial in process.threads if serial != 1}
     assert sizes == {4}
     assert len(process.threads) == count + 1

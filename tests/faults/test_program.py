@@ -1,4 +1,4 @@
-"""The program itself is in trouble: stack, memory, signals, forks, its end. It behaves as untraced, to the byte."""
+"""The program itself fails: stack, memory, signals, forks, exit. Its behaviour equals that of the untraced program."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from clew.records.plan.plan import Action, Plan, Rule, Target
 from tests.support.programs.fault_programs import quiet
 
 IN_C = pytest.mark.parametrize("recorder", ["c"])
-"""The Python recorder needs frames of the interpreter's own, so the limit is reached a little earlier with it."""
+"""Only the C recorder reaches a recursion limit at the untraced depth, because its probes need no Python frames."""
 
 
 @IN_C
-def test_the_recursion_limit_is_reached_at_the_same_depth(both):
+def test_recursion_limit_is_reached_at_the_same_depth(both):
     done = both(
         """
         import sys
@@ -82,7 +82,7 @@ def test_recursion_through_c_code_ends_at_the_same_depth(both):
 
 
 @IN_C
-def test_a_stack_that_overflows_ends_the_program_as_it_did_and_what_was_recorded_is_there(both):
+def test_stack_overflow_ends_program_as_untraced_and_leaves_its_records(both):
     done = both(
         """
         import faulthandler, resource, sys
@@ -105,14 +105,14 @@ def test_a_stack_that_overflows_ends_the_program_as_it_did_and_what_was_recorded
     if sys.version_info < (3, 12):
         quiet(done, -signal.SIGSEGV)
         assert done.process.header.state == State.RECORDING
-    else:  # which has a limit for C code, too
+    else:  # these versions limit recursion of C code, too
         quiet(done, 1)
         assert done.process.header.state == State.CLOSED
     assert done.calls("work") == 1000
 
 
 @pytest.mark.slow
-def test_memory_runs_out_again_and_again(both):
+def test_program_that_runs_out_of_memory_repeatedly_is_recorded(both):
     done = both(
         """
         import resource
@@ -138,7 +138,7 @@ def test_memory_runs_out_again_and_again(both):
         """
     )
     assert done.stdout == "MemoryError () 2\n" * 3
-    assert len(done.said) <= 1  # when the program took it all at a moment when a chunk was needed
+    assert len(done.said) <= 1  # if the program used all memory when the recorder needed a chunk
     assert done.process.readable
     if not done.said:
         assert (done.process.problems, done.calls("work")) == ([], 15_003)
@@ -253,7 +253,7 @@ main()
 
 
 @pytest.mark.parametrize("child", ["os._exit(0)", "pass", "os.kill(os.getpid(), signal.SIGKILL)", "raise SystemExit"])
-def test_a_fork_in_a_key_expression(both, tmp_path, child):
+def test_fork_in_key_expression_is_recorded_in_parent_and_child(both, tmp_path, child):
     actions = (Action("send", "start", channel="c", key=["unsafe", ["attr", ["name", "odd"], "key"]]),)
     target = Target("**", "**", root=str(tmp_path))
     plan = Plan(rules=(Rule(Target("**", "work", root=str(tmp_path)), actions=actions), Rule(target)))
@@ -275,7 +275,7 @@ def test_a_fork_in_a_key_expression(both, tmp_path, child):
         assert entered.count(sites["later"]) == 1
 
 
-def test_a_fork_in_a_signal_handler_and_in_a_finalizer(both):
+def test_fork_in_signal_handler_or_finalizer_is_recorded(both):
     done = both(
         """
         import os, signal, sys
@@ -322,7 +322,7 @@ def test_a_fork_in_a_signal_handler_and_in_a_finalizer(both):
         assert entered == [names["work"], names["work"]]
 
 
-def test_signals_all_the_time(both):
+def test_program_interrupted_by_many_signals_is_recorded(both):
     done = both(
         """
         import signal
@@ -335,7 +335,7 @@ def test_signals_all_the_time(both):
             if len(handled) % 3 == 0:
                 raise TimeoutError
 
-        def wait(number):  # of 3.13 the jump back of a loop is in no `try` around it
+        def wait(number):  # in 3.13 the backward jump of a loop is outside the `try` around it
             while len(handled) == number:
                 work(1)
 
@@ -356,7 +356,7 @@ def test_signals_all_the_time(both):
     assert done.calls("handler") == 150
 
 
-def test_a_process_that_a_thread_ends_in_the_middle_of_others(both):
+def test_process_exited_by_one_of_many_threads_is_closed(both):
     done = both(
         """
         import os, threading, time
@@ -390,7 +390,7 @@ def test_a_process_that_a_thread_ends_in_the_middle_of_others(both):
     assert len(open_run(done.folder).graph) == len(list(process.events()))
 
 
-def test_a_process_that_was_stopped_and_goes_on(both):
+def test_process_stopped_and_continued_has_ordered_records(both):
     done = both(
         """
         import os, signal, subprocess, sys, threading, time
@@ -423,7 +423,7 @@ def test_a_process_that_was_stopped_and_goes_on(both):
         assert ticks == sorted(ticks)
 
 
-def test_a_clock_that_jumps(both):
+def test_clock_that_jumps_leaves_trace_readable(both):
     done = both(
         """
         def work(number):

@@ -1,4 +1,4 @@
-"""Disk, folder, descriptors and mappings fail: the program never notices, one line says what was lost, the rest is there."""
+"""Disk, folder, descriptors or mappings fail: the program never notices, and one line reports what was lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main():
 main()
 sys.exit(7)
 """
-"""More calls than the first segments of a trace hold."""
+"""More calls than fit into the first segments of a trace."""
 
 
 def program(before: str = "") -> str:
@@ -43,7 +43,7 @@ def order(events: list[Event]) -> list[int]:
 
 
 def check_stopped(done, reason: str, state: State = State.FAILED) -> None:
-    """One line said why; what was recorded before is the whole beginning; the file tells what was lost."""
+    """Check that one line said why, that the records before the failure are complete, and that the file counts lost ones."""
     assert (done.code, done.stdout) == (7, f"result {CALLS}\n")
     (line,) = done.said
     process = done.process
@@ -66,18 +66,18 @@ def check_untraced(done, reason: str) -> None:
     assert trace_files(done.folder) == []
 
 
-def check_whole(done) -> None:
+def check_complete(done) -> None:
     assert (done.code, done.stdout, done.said) == (7, f"result {CALLS}\n", [])
     assert done.process.problems == []
     assert done.process.header.state == State.CLOSED
     assert done.calls("work") == CALLS
 
 
-def test_a_full_disk(both, small_disk):
+def test_recorder_on_disk_that_fills_up_stops_with_one_line(both, small_disk):
     check_stopped(both(program(), folder=small_disk), os.strerror(errno.ENOSPC))
 
 
-def test_a_disk_that_is_full_from_the_start(both, small_disk):
+def test_recorder_on_full_disk_leaves_program_untraced(both, small_disk):
     def fill(_folder):
         with (small_disk / "filler").open("wb", buffering=0) as filler:
             try:
@@ -89,14 +89,14 @@ def test_a_disk_that_is_full_from_the_start(both, small_disk):
     check_untraced(both(program(), folder=small_disk, prepare=fill), os.strerror(errno.ENOSPC))
 
 
-def test_a_read_only_folder(both, small_disk):
+def test_recorder_in_read_only_folder_leaves_program_untraced(both, small_disk):
     def forbid(_folder):
         subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
 
     check_untraced(both(program(), folder=small_disk, prepare=forbid), os.strerror(errno.EROFS))
 
 
-def test_a_reached_quota(both, tmp_path):
+def test_recorder_at_its_quota_stops_with_one_line(both, tmp_path):
     plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=2 << 20)
     check_stopped(both(program(), plan=plan), "its quota of ", State.QUOTA)
 
@@ -107,35 +107,35 @@ def test_quota_with_newest_kept_stops_recording_on_a_disk_without_locks(both, tm
     check_stopped(both(program(), plan=plan, fault=f"fcntl:1:{errno.ENOLCK}"), "its quota of ", State.QUOTA)
 
 
-def test_a_file_size_limit(both):
+def test_recorder_at_file_size_limit_stops_with_one_line(both):
     limit = "import resource, signal; resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, 2 << 20))"
     check_stopped(both(program(limit)), os.strerror(errno.EFBIG))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", ["posix_fallocate", "mmap", "open"])
-def test_a_call_that_fails_from_some_moment_on(both, call):
+def test_recorder_whose_system_calls_begin_to_fail_stops_with_one_line(both, call):
     number = {"posix_fallocate": errno.EDQUOT, "mmap": errno.ENOMEM, "open": errno.EACCES}[call]
     check_stopped(both(program(), fault=f"{call}:4:{number}"), os.strerror(number))
 
 
 @pytest.mark.parametrize("call", ["posix_fallocate", "mmap", "open"])
-def test_a_call_that_fails_from_the_start(both, call):
+def test_recorder_whose_first_system_call_fails_leaves_program_untraced(both, call):
     number = {"posix_fallocate": errno.EIO, "mmap": errno.ENOMEM, "open": errno.EPERM}[call]
     check_untraced(both(program(), fault=f"{call}:1:{number}"), os.strerror(number))
 
 
 @pytest.mark.parametrize("call", ["posix_fallocate", "mmap"])
-def test_a_call_that_fails_once_costs_nothing(both, call):
-    check_whole(both(program(), fault=f"{call}!4:{errno.ENOMEM}"))
+def test_recorder_survives_one_failed_system_call(both, call):
+    check_complete(both(program(), fault=f"{call}!4:{errno.ENOMEM}"))
 
 
-def test_a_file_that_cannot_be_cut_at_the_end(both):
-    check_whole(both(program(), fault=f"ftruncate:1:{errno.EIO}"))
+def test_trace_file_that_cannot_be_truncated_is_complete(both):
+    check_complete(both(program(), fault=f"ftruncate:1:{errno.EIO}"))
 
 
 @pytest.mark.parametrize("recorder", ["c"])
-def test_a_thread_that_the_c_library_has_no_memory_for_is_dropped(both):
+def test_thread_without_memory_for_thread_data_is_not_recorded(both):
     done = both(
         """
         import os, threading
@@ -154,7 +154,7 @@ def test_a_thread_that_the_c_library_has_no_memory_for_is_dropped(both):
     assert done.stdout == "1\n"
 
 
-def test_descriptors_used_up(both):
+def test_recorder_without_free_descriptors_stops_with_one_line(both):
     exhaust = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -171,7 +171,7 @@ except OSError as error:
     check_stopped(done, os.strerror(errno.EMFILE))
 
 
-def test_address_space_used_up(both, recorder):
+def test_recorder_with_exhausted_address_space_loses_no_record(both, recorder):
     limit = """
 import resource
 try:
@@ -185,7 +185,7 @@ except MemoryError as error:
     done = both(program(limit))
     assert done.stdout.startswith("MemoryError\n")
     done.stdout = done.stdout.splitlines(keepends=True)[-1]
-    check_whole(done)
+    check_complete(done)
 
 
 GONE = {
@@ -201,7 +201,7 @@ shutil.copytree(FOLDER, FOLDER + '-copy'); shutil.rmtree(FOLDER); os.rename(FOLD
 
 
 @pytest.mark.parametrize("how", GONE)
-def test_the_folder_goes_away(both, how):
+def test_run_folder_moved_or_removed_stops_recording(both, how):
     done = both(program(f"FOLDER = os.environ['FAULT_FOLDER']\n{GONE[how].strip()}"))
     assert (done.code, done.stdout) == (7, f"result {CALLS}\n")
     (line,) = done.said

@@ -1,4 +1,4 @@
-"""What is around the program fails or is missing: stderr, /proc, the interpreter, other runs. It behaves as untraced."""
+"""The environment of the program fails or is missing: stderr, /proc, other runs. The program behaves as untraced."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ def check_stopped_in_silence(done) -> None:
     assert 1000 < done.calls("work") < 100_000
 
 
-def test_a_stderr_that_is_closed(both, tmp_path):
+def test_recorder_with_closed_stderr_stops_silently(both, tmp_path):
     check_stopped_in_silence(both(program(), plan=small(tmp_path), shell="{command} 2>&-"))
 
 
-def test_a_stderr_that_the_program_closes_and_whose_number_its_data_gets(both, tmp_path):
+def test_recorder_never_writes_to_file_that_reused_stderr_number(both, tmp_path):
     before = "os.close(2); os.open('data', os.O_CREAT | os.O_RDWR | os.O_TRUNC); os.write(2, b'data')"
     after = "print(os.pread(2, 100, 0), os.fstat(2).st_size)"
     check_stopped_in_silence(both(program(before, after), plan=small(tmp_path)))
 
 
-def test_a_stderr_whose_reader_is_gone_and_that_would_kill(both, tmp_path):
+def test_recorder_with_broken_stderr_pipe_does_not_kill_program(both, tmp_path):
     before = "signal.signal(signal.SIGPIPE, signal.SIG_DFL); r, w = os.pipe(); os.dup2(w, 2); os.close(r); os.close(w)"
     check_stopped_in_silence(both(program(before), plan=small(tmp_path)))
 
 
-def test_a_stderr_that_nobody_reads(both, tmp_path):
+def test_recorder_with_full_stderr_pipe_does_not_block(both, tmp_path):
     before = """
 r, w = os.pipe()
 os.set_blocking(w, False)
@@ -89,7 +89,7 @@ os.dup2(w, 2)
         lambda plan: plan.update(quota=float("inf")),
     ],
 )
-def test_a_plan_that_is_damaged(both, damage):
+def test_damaged_plan_leaves_program_untraced_with_one_line(both, damage):
     def break_it(folder):
         plan = json.loads((folder / "plan.json").read_text())
         damage(plan)
@@ -102,7 +102,7 @@ def test_a_plan_that_is_damaged(both, damage):
     assert trace_files(done.folder) == []
 
 
-def test_no_proc_and_no_sys(both):
+def test_machine_without_proc_and_sys_records_program(both):
     script = 'mount -t tmpfs none /proc && mount -t tmpfs none /sys && exec "$@"'
     launcher = ["unshare", "-m", "sh", "-c", f"'{script}'", "sh"]
     tried = subprocess.run(" ".join([*launcher, "true"]), shell=True, capture_output=True, text=True)
@@ -116,7 +116,7 @@ def test_no_proc_and_no_sys(both):
     assert len(open_run(done.folder).graph) == len(list(done.process.events()))
 
 
-def test_a_subinterpreter_is_not_recorded_and_one_line_says_so(both):
+def test_subinterpreter_is_not_recorded_and_one_line_says_so(both):
     done = both(
         """
         try:
@@ -147,7 +147,7 @@ def test_a_subinterpreter_is_not_recorded_and_one_line_says_so(both):
     assert (done.calls("work"), done.calls("inner")) == (3, 0)
 
 
-def test_runs_at_the_same_moment_in_one_folder(tmp_path):
+def test_concurrent_runs_in_one_folder_have_separate_records(tmp_path):
     (tmp_path / "program.py").write_text(
         "import subprocess, sys\n"
         "def work(number):\n    return number\n"
@@ -179,7 +179,7 @@ def test_runs_at_the_same_moment_in_one_folder(tmp_path):
         assert (document["processes"], document["functions"], document["killed"], document["notes"]) == (2, 2, [], [])
 
 
-def test_a_disk_that_is_full_is_told_once_by_the_command(tmp_path, small_disk):
+def test_run_command_reports_full_disk_once(tmp_path, small_disk):
     (small_disk / "program.py").write_text("print('hello', flush=True)\n")
     fill = "head -c 10M /dev/zero > filler 2>/dev/null; exec " + sys.executable + " program.py"
     command = [sys.executable, "-c", "from clew.cli.main import main; main()", "run", "--", "bash", "-c", fill]
@@ -191,7 +191,7 @@ def test_a_disk_that_is_full_is_told_once_by_the_command(tmp_path, small_disk):
     assert said[-1] == "clew: no Python process was recorded: creating the trace file failed (see the errors above)"
 
 
-def test_a_disk_that_is_full_at_the_end_keeps_how_the_program_ended(tmp_path, small_disk):
+def test_run_command_with_full_disk_at_the_end_stores_exit_code(tmp_path, small_disk):
     (small_disk / "program.py").write_text("print('hello', flush=True)\n")
     fill = sys.executable + " program.py; head -c 10M /dev/zero > filler 2>/dev/null; exit 9"
     command = [sys.executable, "-c", "from clew.cli.main import main; main()", "run", "--", "bash", "-c", fill]
@@ -203,7 +203,7 @@ def test_a_disk_that_is_full_at_the_end_keeps_how_the_program_ended(tmp_path, sm
 
 
 def shift(data: bytearray, first_chunk: int, ticks: int) -> None:
-    """Lets the counter of a trace file go on by `ticks` before a chunk is begun, while the clock stood still."""
+    """Advance the counter of a trace file by `ticks` before a chunk begins, without advancing the clock."""
     header = dict(zip(HEADER_FIELDS, HEADER.unpack_from(data), strict=True))
     for number, start in enumerate(range(header["header_size"], len(data), header["chunk_size"])):
         fields = list(CHUNK_HEADER.unpack_from(data, start))
@@ -223,7 +223,7 @@ def shift(data: bytearray, first_chunk: int, ticks: int) -> None:
 
 
 @pytest.mark.parametrize("recorder", ["c"])
-def test_a_machine_that_was_suspended_meanwhile(both, tmp_path):
+def test_suspended_machine_does_not_shift_event_times(both, tmp_path):
     done = both(program())
     (path,) = trace_files(done.folder)
     process = read_process(path)

@@ -1,4 +1,4 @@
-"""Runs small programs through the real start-up and pairs what they recorded, without the graph's code."""
+"""Run small programs through the real start-up and pair their records, without the graph's code."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def locks(record):
 
 @pytest.fixture
 def private(monkeypatch):
-    """A private folder of its own for the entries, with a path short enough for a socket."""
+    """Make a private folder for the registry entries, with a path short enough for a socket."""
     folder = tempfile.mkdtemp(prefix="clew", dir="/tmp")
     monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
     yield Path(folder)

@@ -1,4 +1,4 @@
-"""Annotations by hand: what they record, and that they are silent when nothing is recorded."""
+"""Annotations in the program: their records, and that they do nothing without a recording."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def calls(run):
     ]
 
 
-def test_a_scope_is_a_call_at_an_annotation_site(record):
+def test_scope_annotation_is_a_call_at_an_annotation_site(record):
     run = record(
         """
         import clew
@@ -40,7 +40,7 @@ def test_a_scope_is_a_call_at_an_annotation_site(record):
     assert (site.kind, site.module, site.line) == ("annotation", "program", 4)
 
 
-def test_a_decorated_function_of_any_kind_stays_the_same_function(record):
+def test_scope_decorator_returns_the_same_function_of_any_kind(record):
     run = record(
         """
         import asyncio, clew, inspect
@@ -90,12 +90,12 @@ def test_a_decorated_function_of_any_kind_stays_the_same_function(record):
     ]  # fmt: skip
 
 
-def test_a_function_that_a_rule_records_is_not_recorded_twice(record):
+def test_scope_decorator_on_function_of_a_rule_records_it_once(record):
     run = record("import clew\n@clew.scope\ndef work(): pass\nwork()\n")
     assert calls(run) == [("ENTER", "work"), ("EXIT", "work")]
 
 
-def test_send_and_use_pair_by_value(record):
+def test_send_and_use_annotations_pair_by_value(record):
     run = record(
         """
         import clew
@@ -118,7 +118,7 @@ def test_send_and_use_pair_by_value(record):
     assert sends[0].site.kind == "annotation" and sends[0].site.line == 4
 
 
-def test_a_use_that_is_entered_is_the_scope_of_its_block(record):
+def test_use_annotation_as_context_is_the_scope_of_its_block(record):
     run = record(
         """
         import clew
@@ -144,7 +144,7 @@ def test_a_use_that_is_entered_is_the_scope_of_its_block(record):
     )
 
 
-def test_marks_hold_bounded_text_and_run_no_code_of_the_value(record):
+def test_mark_annotation_truncates_text_and_runs_no_code_of_the_value(record):
     run = record(
         """
         import clew
@@ -165,7 +165,7 @@ def test_marks_hold_bounded_text_and_run_no_code_of_the_value(record):
     assert marks[2][1].startswith("<Loud at ") and len(marks[3][1]) == 200
 
 
-def test_a_program_that_is_not_recorded_runs_the_same(record):
+def test_annotations_without_recording_do_nothing(record):
     source = """
         import sys, clew
 
@@ -184,7 +184,7 @@ def test_a_program_that_is_not_recorded_runs_the_same(record):
     assert run.processes == []
 
 
-def test_annotation_with_any_argument_never_raises(record):
+def test_annotations_with_any_argument_never_raise(record):
     run = record(
         """
         import clew
@@ -230,7 +230,7 @@ def test_annotation_with_any_argument_never_raises(record):
     assert [placed.site.module for placed in run.of(Kind.SEND) if placed.channel == "nameless"] == ["program"]
 
 
-def test_values_that_cannot_be_a_key_stand_for_themselves_and_odd_names_name_channels(record):
+def test_annotations_with_odd_names_or_values_still_pair(record):
     run = record(
         """
         import clew

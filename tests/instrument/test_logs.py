@@ -1,4 +1,4 @@
-"""Log lines: each becomes an event at its call's place, with the text that handlers would write."""
+"""Log lines: each becomes an event at the place of its call, with the text that handlers would write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def lines(run):
     return [(placed.key, placed.channel, placed.text) for placed in run.of(Kind.LOG)]
 
 
-def test_every_line_is_an_event_with_level_logger_and_text(record):
+def test_log_line_is_an_event_with_level_logger_and_text(record):
     run = record(
         """
         import logging
@@ -39,7 +39,7 @@ def test_every_line_is_an_event_with_level_logger_and_text(record):
     assert first.site.file.endswith("program.py") and first.site.line == 7
 
 
-def test_a_site_is_the_logging_call_and_is_defined_once(record):
+def test_log_site_is_the_logging_call_and_is_defined_once(record):
     run = record(
         """
         import logging
@@ -59,7 +59,7 @@ def test_a_site_is_the_logging_call_and_is_defined_once(record):
     assert len(run.of(Kind.LOG)) == 9
 
 
-def test_level_and_loggers_choose_what_is_recorded(record):
+def test_log_capture_selects_by_level_and_loggers(record):
     source = """
         import logging
         logging.basicConfig(level=0, format="%(message)s")
@@ -73,7 +73,7 @@ def test_level_and_loggers_choose_what_is_recorded(record):
     assert lines(record(source, logs=None)) == []
 
 
-def test_text_that_a_loggers_filter_drops_or_changes_is_not_recorded(record):
+def test_log_capture_records_text_after_filters_of_the_logger(record):
     run = record(
         """
         import logging
@@ -92,7 +92,7 @@ def test_text_that_a_loggers_filter_drops_or_changes_is_not_recorded(record):
     assert [text for _, _, text in lines(run)] == ["a ***"]
 
 
-def test_records_made_by_hand_are_lines_whatever_they_know_of_their_place(record):
+def test_log_capture_records_log_records_with_odd_places(record):
     run = record(
         """
         import logging, pathlib
@@ -113,7 +113,7 @@ def test_records_made_by_hand_are_lines_whatever_they_know_of_their_place(record
     assert not [problem for process in run.processes for problem in process.problems]
 
 
-def test_a_message_that_cannot_be_made_fails_as_ever_and_is_flagged(record):
+def test_log_message_that_cannot_be_formatted_fails_as_untraced(record):
     source = """
         import logging
 
@@ -127,7 +127,7 @@ def test_a_message_that_cannot_be_made_fails_as_ever_and_is_flagged(record):
         """
     traced, untraced = record(source), record(source, environment={"CLEW_RUN": ""})
     assert traced.stdout == "still here\n"
-    # The program's own complaint, from the handler, is the same.
+    # The handler's error message is unchanged.
     addresses = re.compile("0x[0-9a-f]+")
     assert addresses.sub("", traced.stderr) == addresses.sub("", untraced.stderr)
     flags = [bool(placed.event.extension.flags & FLAG_FAILED) for placed in traced.of(Kind.LOG)]
@@ -135,7 +135,7 @@ def test_a_message_that_cannot_be_made_fails_as_ever_and_is_flagged(record):
     assert "%d apples" in traced.of(Kind.LOG)[0].text and "TypeError" in traced.of(Kind.LOG)[0].text
 
 
-def test_ids_name_the_event_in_the_text_once(record):
+def test_log_ids_append_the_event_to_the_text_once(record):
     run = record(
         """
         import logging, logging.handlers, queue, sys
@@ -161,13 +161,13 @@ def test_ids_name_the_event_in_the_text_once(record):
     assert [event.extension.text for event in thread] == ["one", "two"]
 
 
-def test_without_ids_the_text_is_the_programs(record):
+def test_log_capture_without_ids_leaves_the_text_unchanged(record):
     run = record("import logging; logging.warning('plain')")
     assert run.stderr == "WARNING:root:plain\n"
 
 
 @pytest.mark.parametrize("way", ["module", "script"])
-def test_a_modules_name_is_what_patterns_say(record, way):
+def test_log_site_of_module_or_script_has_the_name_used_in_patterns(record, way):
     source = "import logging\ndef work(): logging.warning('x')\nwork()\n"
     if way == "module":
         import sys

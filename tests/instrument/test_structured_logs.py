@@ -1,4 +1,4 @@
-"""JSON loggers: a line carries the id of its event once, as a field, and the event is recorded once."""
+"""JSON loggers: a line has the id of its event once, as a field, and the event is recorded once."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def lines(run):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_line_and_its_event_are_one_whichever_way_structlog_goes(record, way):
+def test_structlog_line_has_the_id_of_its_event_once(record, way):
     run = record(program(STRUCTLOG, WAYS[way], WORK), logs=WITH_IDS)
     assert run.code == 0 and run.stderr == ""
     assert lines(run) == [(20, "app", 'said "no"'), (40, "plain", "plain 2"), (40, "app", "three")]
     assert {(placed.site.module, placed.site.qualname) for placed in run.of(Kind.LOG)} == {("program", "work")}
     (process,) = run.processes
     written = run.stdout.splitlines()
-    # What structlog prints itself goes past the handler's buffer; the order of the two is the program's affair.
+    # Lines that structlog prints itself bypass the handler's buffer, so the order of the two may differ.
     for line in written:
         assert line.count(f"{process.header.uid:016x}") == 1
     if way == "rendered, then logging":
@@ -97,14 +97,14 @@ def test_a_line_and_its_event_are_one_whichever_way_structlog_goes(record, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_without_ids_what_is_written_is_the_programs(record, way):
+def test_structlog_without_ids_writes_unchanged_lines(record, way):
     source = program(STRUCTLOG, WAYS[way], WORK)
     traced, untraced = record(source, logs=LogCapture()), record(source, environment={"CLEW_RUN": ""})
     assert (traced.stdout, traced.stderr) == (untraced.stdout, untraced.stderr)
     assert [text for _, _, text in lines(traced)] == ['said "no"', "plain 2", "three"]
 
 
-def test_what_a_processor_redacts_is_not_recorded_and_one_that_fails_fails_as_ever(record):
+def test_structlog_processor_redacts_recorded_text_and_fails_as_untraced(record):
     source = program(
         STRUCTLOG,
         """
@@ -128,7 +128,7 @@ def test_what_a_processor_redacts_is_not_recorded_and_one_that_fails_fails_as_ev
     assert [text for _, _, text in lines(traced)] == ["a ***", "broken"]
 
 
-def test_a_line_that_came_through_a_queue_has_its_id_once(record):
+def test_json_line_from_a_queue_has_its_id_once(record):
     run = record(
         """
         import logging, logging.handlers, queue, sys
@@ -153,7 +153,7 @@ def test_a_line_that_came_through_a_queue_has_its_id_once(record):
     ]
 
 
-def test_a_format_that_makes_json_stays_json(record):
+def test_json_format_string_stays_json_with_ids(record):
     run = record(
         """
         import logging, sys

@@ -9,12 +9,12 @@ from clew.records.format.event import Kind
 Numbers = list[int]
 CALLED, RESUMED = 0, 4
 RETURNED, RAISED, SUSPENDED, UNFINISHED = 0, 1, 2, 3
-"""How an activation began and ended; `way` is the sum of one of each."""
+"""How an activation began and how it ended; `way` is the sum of the two."""
 _ENDS = {Kind.EXIT: RETURNED, Kind.UNWIND: RAISED, Kind.SUSPEND: SUSPENDED}
 
 
 class _Strand:
-    """One strand's activations, through a stack."""
+    """Find one strand's activations with a stack."""
 
     def __init__(self) -> None:
         self.parent: Numbers = []
@@ -25,14 +25,14 @@ class _Strand:
         self.own: Numbers = []
         self._call: Numbers = []
         self._child: Numbers = []
-        """The last activation in each."""
+        """The last child of each activation."""
         self._left: Numbers = []
-        """How often the strand had been left when it ended."""
+        """How often the strand had been left when the activation ended."""
         self._stack: Numbers = []
         self._open: set[int] = set()
         """Calls on the stack."""
         self._latest = -1
-        """What ended last, with nothing begun since."""
+        """The activation that ended last; -1 if another began since."""
 
     def run(
         self, rows: range, kind: Sequence[int], call: Sequence[int], ts: Sequence[int], idle: Sequence[bool]
@@ -59,7 +59,7 @@ class _Strand:
             self._end(rows[-1], UNFINISHED, left)
 
     def _wake(self, row: int, call: int, left: int) -> None:
-        """Goes on with a call: with the same activation if the strand was left meanwhile and did nothing else."""
+        """Resume a call, in the same activation if the strand was only left in between."""
         at = self._latest
         if at < 0 or self._call[at] != call or self.way[at] % 4 != SUSPENDED or self._left[at] == left:
             self._begin(row, call, RESUMED)
@@ -93,14 +93,14 @@ class _Strand:
 def activations(
     start: int, kind: Sequence[int], call: Sequence[int], ts: Sequence[int], idle: Sequence[bool]
 ) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers, Numbers]:
-    """Columns `parent`, `size`, `way`, `first`, `last`, `own`."""
+    """Return the columns `parent`, `size`, `way`, `first`, `last`, `own`."""
     walk = _Strand()
     walk.run(range(start, start + len(kind)), kind, call, ts, idle)
     return walk.parent, walk.size, walk.way, walk.first, walk.last, walk.own
 
 
 def shapes(what: Sequence[int], size: Sequence[int]) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
-    """Columns `shape` and `place`, and of the shapes `symbol`, `first`, `child`."""
+    """Return the columns `shape` and `place` of activations, and `symbol`, `first` and `child` of shapes."""
     known: dict[tuple[int, ...], int] = {}
     shape, place = [0] * len(what), [-1] * len(what)
     symbol: Numbers = []
@@ -121,7 +121,7 @@ def shapes(what: Sequence[int], size: Sequence[int]) -> tuple[Numbers, Numbers, 
 
 
 def _inside(at: int, size: Sequence[int]) -> Iterator[int]:
-    """What an activation called itself, in order."""
+    """Yield the direct children of an activation in order."""
     inside, end = at + 1, at + size[at]
     while inside < end:
         yield inside

@@ -1,4 +1,4 @@
-"""The walk back along a critical path in Python."""
+"""Reference implementation of the walk back along a critical path in Python."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ from clew.graph.ops.timing.backward_pass import _SCOPE_END, I64, NEVER, Extent, 
 
 @dataclass(frozen=True)
 class _Entry:
-    """Where the path came into a region."""
+    """The row and the edge by which the path enters a region."""
 
     row: int
     edge: int
-    """Along which edge, -1: it began here."""
+    """The edge; -1 if the path begins here."""
     rivals: tuple[int, ...] = ()
-    """The events that would have been waited for, had the edge's source come sooner; none when nothing else was."""
+    """The events that would have ended the wait if the edge's source had come sooner."""
 
     def slack(self, graph: ExecutionGraph, source: int, before: I64) -> int:
-        """By how much the edge's source came later than its rivals; those in the path `before` it move with it. -1 for none."""
+        """Return how much later than its rivals the edge's source came; -1 without rivals.
+
+        Rivals in the path `before` the edge move with it and do not count.
+        """
         if not self.rivals:
             return -1
         others = np.array(self.rivals, np.int64)
-        # The rows of a piece ascend.
+        # The rows of a path piece ascend.
         others = others[np.append(before, -1)[np.searchsorted(before, others)] != others]
         return max(0, int(graph.ts[source]) - int(graph.ts[others].max())) if len(others) else -1
 
 
 class _Walk:
-    """The walk in Python."""
+    """The walk along one graph."""
 
     def __init__(self, graph: ExecutionGraph, extent: Extent) -> None:
         self.graph = graph
@@ -44,7 +47,7 @@ class _Walk:
         self.passive: list[bool] = passive_kinds().tolist()
 
     def back_from(self, event: int, since: int) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], I64]:
-        """What `Plane.path` of the kernel gives."""
+        """Return the columns of the kernel's `Plane.path`."""
         graph, found = self.graph, None
         pieces: list[tuple[int, int, int, int]] = []
         stretches: list[tuple[int, int]] = []
@@ -70,8 +73,10 @@ class _Walk:
             event = source
 
     def along_strand(self, event: int, since: int) -> tuple[list[tuple[int, int]], _Entry]:
-        """The stretches of rows from where the path came to the event's strand, but from the last row of a time on, up to the
-        event, the latest first, and how it came."""
+        """Return the row ranges of the path in the event's strand up to the event, latest first, and how the path entered.
+
+        The ranges begin no earlier than the last row at time `since`.
+        """
         graph, start = self.graph, self.graph.strand_of(event).start
         floor = start + int(np.searchsorted(graph.ts[start : event + 1], since, "right")) - 1
         home = int(graph.region[event])
@@ -100,7 +105,7 @@ class _Walk:
             event = first - 1
 
     def _other_region(self, entry: int, event: int) -> int:
-        """The last row before `event`, but after `entry`, of a scope nested in the event's region; -1 for none."""
+        """Return the last row before `event` and after `entry` that is in a nested scope; -1 if there is no such row."""
         region, high, size = self.graph.region, event, 64
         while high > entry:
             low = max(entry, high - size)
@@ -111,7 +116,7 @@ class _Walk:
         return -1
 
     def _of_nested(self, entry: _Entry, first: int) -> _Entry:
-        """As `entry`, but without the edge when the scope's turn came later than its cause: the strand was busy until then."""
+        """Return `entry`, without its edge if the strand was busy and could begin the scope only after the edge's source."""
         graph = self.graph
         if entry.edge >= 0 and first > graph.strand_of(first).start and opens(graph, entry.row):
             came, free = int(graph.ts[graph.edge_src[entry.edge]]), int(graph.ts[first - 1])
@@ -119,7 +124,7 @@ class _Walk:
         return entry if entry.edge >= 0 else _Entry(first, -1)
 
     def back(self, event: int, since: int) -> _Entry:
-        """Where the path to an event entered the event's region; when that was not after a time, any row that was not."""
+        """Return where the path to an event entered its region; if that is not after `since`, any row not after it."""
         graph = self.graph
         region = int(graph.region[event])
         edges, targets = graph.index.into(region)
@@ -139,13 +144,13 @@ class _Walk:
         return _Entry(max(first_row, int(self.extent.bounds[region])) if self.extent.forward else first_row, -1)
 
     def _beyond(self, events: I64) -> npt.NDArray[np.bool_]:
-        """Which events lie beside the slice of causes, in scopes that the strand ran in between?"""
+        """Mark the events outside a backward slice, which are in scopes that the strand ran in between."""
         if self.extent.forward:
             return np.zeros(len(events), bool)
         return events > self.extent.bounds[self.graph.region[events]]
 
     def _run_begin(self, target: int) -> int:
-        """The first row of the passive records that lead up to `target`, and of what a loop ran before it gave back control."""
+        """Return the first row of the passive records, and of an event loop's scopes, that lead up to `target`."""
         graph, row = self.graph, target
         start, kinds, passive = graph.strand_of(target).start, graph.kind, self.passive
         while row > start:
@@ -159,7 +164,7 @@ class _Walk:
         return row
 
     def _latest(self, edges: I64, begin: int, region: int) -> _Entry | None:
-        """The edge that ended a wait after the row before `begin`, or that opened the region, if one of them did."""
+        """Return the edge that ended a wait before `begin`, or that opened the region; None if no edge did."""
         graph = self.graph
         edges = edges[self.extent.follow[edges] | self._beyond(graph.edge_dst[edges])]
         edges = edges[graph.region[graph.edge_src[edges]] != region]
@@ -180,7 +185,7 @@ class _Walk:
 
 
 def walk_back(graph: ExecutionGraph, slice_: Slice, event: int, since_ns: int | None) -> Pieces:
-    """Return what `backward_pass.walk_back` gives."""
+    """Return the result of `backward_pass.walk_back`."""
     walk = _Walk(graph, extent_of(graph, slice_))
     walked = Pieces.backward(*walk.back_from(event, NEVER if since_ns is None else since_ns))
     return walked if since_ns is None else walked.since(graph, since_ns)

@@ -1,6 +1,6 @@
-"""Immediate dominators in Python: what the kernel's are tested against, and where there is no C kernel.
+"""Reference implementation of immediate dominators in Python.
 
-Invariant: the same bytes as from `_kernel.dominators`, which has the algorithm's source.
+Invariant: the result has the same bytes as that of `_structure.dominators`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def dominators(nodes: int, source: Buffer, target: Buffer, entries: Buffer) -> t
 
 
 def _solve(count: int, source: I64, target: I64, entries: list[int]) -> tuple[list[int], I64]:
-    """Per node its immediate dominator (-1: an entry, or nothing in common), and the nodes as a search meets them."""
+    """Return each node's immediate dominator (-1: an entry, or no common node), and the nodes in search order."""
     reached, number, parent = _numbered(count, source, target, entries)
     order = np.argsort(target, kind="stable")
     comes, into = source[order].tolist(), np.searchsorted(target[order], np.arange(count + 1)).tolist()
@@ -44,7 +44,7 @@ def _solve(count: int, source: I64, target: I64, entries: list[int]) -> tuple[li
         node = reached[here - 1]
         for other in comes[into[node] : into[node + 1]]:
             if number[other] >= 0:
-                # One that is not done yet stands for itself.
+                # A node that is not linked yet represents itself.
                 one = number[other]
                 semi[here] = min(semi[here], one if one <= here else semi[_least(one, linked, best, semi)])
         waiting[semi[here]].append(here)
@@ -62,8 +62,10 @@ def _solve(count: int, source: I64, target: I64, entries: list[int]) -> tuple[li
 
 
 def _numbered(count: int, source: I64, target: I64, entries: list[int]) -> tuple[list[int], list[int], list[int]]:
-    """The nodes in the order of a depth-first search; per node its number, from 1, or -1; and per number that of
-    the node before, 0 for an entry that the search began at."""
+    """Number the nodes from 1 by a depth-first search.
+
+    Return the nodes in search order, each node's number (-1: not reached), and each number's parent (0: an entry).
+    """
     order = np.argsort(source, kind="stable")
     to, at = target[order].tolist(), np.searchsorted(source[order], np.arange(count + 1)).tolist()
     end = at[1:]
@@ -88,7 +90,7 @@ def _numbered(count: int, source: I64, target: I64, entries: list[int]) -> tuple
 
 
 def _least(here: int, linked: list[int], best: list[int], semi: list[int]) -> int:
-    """Who has the least semidominator between a node and the root of its tree, without the root; ways up are made short."""
+    """Return the node with the least semidominator on the path to the tree's root, without the root; compress the path."""
     if linked[here] < 0:
         return here
     way, at = [], here

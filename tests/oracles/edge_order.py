@@ -1,4 +1,4 @@
-"""The order of edges in numpy."""
+"""Reference implementation of the order of edges in numpy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.graph.model.edge_order import U32, Joined
 def by_columns(
     edges: Joined, region: U32, regions: int, ext: npt.NDArray[np.int32], channel: U32
 ) -> tuple[Joined, U32]:
-    """The same in numpy."""
+    """Return the result of `edge_order.arranged`."""
     order = np.lexsort((edges.dst, edges.src, region[edges.src]))
     to = Joined(edges.src[order], edges.dst[order], edges.kind[order])
     of_ext = np.append(channel, np.uint32(0))

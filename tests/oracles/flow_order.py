@@ -1,4 +1,4 @@
-"""Flows in depth-first order in Python."""
+"""Reference implementation of the depth-first order of flows in Python."""
 
 from __future__ import annotations
 

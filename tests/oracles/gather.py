@@ -1,4 +1,4 @@
-"""Events condensed in numpy, with every event's node: the reference for `Plane.gather`, with its bytes."""
+"""Reference implementation of `Plane.gather` in numpy: aggregation by event, with identical bytes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ U32 = npt.NDArray[np.uint32]
 
 
 class Condensing:
-    """Positions are places in `rows`; `node` is given where nodes are known. With `holes`, events of a region that are not in
-    `rows` may lie between two that are, which then are no neighbours."""
+    """An aggregation of `rows`; positions are indices into `rows`, and `node` holds their nodes if these are known.
+
+    With `holes`, `rows` may skip events of a region; events on both sides of a hole are not neighbours.
+    """
 
     def __init__(
         self, graph: ExecutionGraph, labels: Labels, rows: I64, edges: I64, *, node: I64 | None, holes: bool = False
     ) -> None:
         self.graph, self.labels, self.rows = graph, labels, rows
         self.code = labels.of(rows)
-        # Neighbours in a region, which are causal.
+        # Neighbours in a region depend on each other.
         region = graph.region[rows]
         order = np.argsort(region, kind="stable")
         same = region[order[1:]] == region[order[:-1]]
@@ -36,14 +38,14 @@ class Condensing:
             place = graph.structure.locate(rows)[1].astype(np.int64)[order]
             same &= place[1:] == place[:-1] + 1
         self.before, self.after = order[:-1][same], order[1:][same]
-        # A run is a stretch of neighbours with one label.
+        # A run is a sequence of neighbours with one label.
         equal = np.zeros(len(rows), bool)
         equal[1:] = same & (self.code[order[1:]] == self.code[order[:-1]])
         self.run = np.empty(len(rows), np.int64)
         self.run[order] = np.cumsum(~equal) - 1
         self.src, self.dst = np.searchsorted(rows, graph.edge_src[edges]), np.searchsorted(rows, graph.edge_dst[edges])
         self.edges = edges
-        # An event goes on with its call, also when other calls were in between.
+        # An event is joined to its call, also after other calls in between.
         own = graph.call[rows].astype(np.int64)
         self.call = self._position(own, np.arange(len(rows)))
         self.caller = self._caller()
@@ -51,7 +53,7 @@ class Condensing:
         self.nodes = int(self.node.max()) + 1 if len(rows) else 0
 
     def _position(self, events: I64, beside: I64) -> I64:
-        """Positions of events, -1 where there is none, or where it lies in another region than the position `beside`."""
+        """Return the positions of events; -1 if an event is not in `rows`, or not in the region of its position `beside`."""
         place = np.minimum(np.searchsorted(self.rows, events), max(len(self.rows) - 1, 0))
         if not len(self.rows):
             return place
@@ -60,7 +62,7 @@ class Condensing:
         return np.where(good, place, -1)
 
     def _caller(self) -> I64:
-        """Per position that enters a call the position of the caller's ENTER; -1 elsewhere and for none."""
+        """Return for each ENTER the position of the caller's ENTER; -1 for other positions and without a caller."""
         graph = self.graph
         caller = np.full(len(self.rows), -1, np.int64)
         enters = np.flatnonzero(graph.kind[self.rows] == Kind.ENTER)
@@ -76,7 +78,7 @@ class Condensing:
         equal = (self.code[a] == self.code[b]) & (self.run[a] != self.run[b])
         runs = int(self.run.max()) + 1 if len(self.run) else 0
         component = components(runs, self.run[a[equal]], self.run[b[equal]])[self.run]
-        # Numbered in the order of time, not of rows, so that a list of nodes reads as a story.
+        # Nodes are numbered in time order, not in row order, so that a list of nodes reads as a story.
         count = int(component.max()) + 1 if len(component) else 0
         begin = np.full(count, np.iinfo(np.int64).max)
         np.minimum.at(begin, component, self.graph.ts[self.rows])
@@ -85,7 +87,7 @@ class Condensing:
         return rank[component]
 
     def edge_columns(self) -> EdgeColumns:
-        """Also where events follow each other only as a call or its return says; see `without_implied`."""
+        """Return all edges, including those that calls and returns imply; see `without_implied`."""
         graph, node = self.graph, self.node
         kind = graph.edge_kind[self.edges].astype(np.int64)
         channel = graph.edge_channel[self.edges].astype(np.int64)
@@ -122,7 +124,7 @@ class Condensing:
         }
 
     def _self_ns(self) -> I64:
-        """The gaps in which work was done, each given to a node of what ran in it that is next to it."""
+        """Return the self time of each node: every gap with work belongs to an adjacent node with the label that ran."""
         graph, rows = self.graph, self.rows
         at, following = self.before, self.after
         work = ~graph.idle[rows[at]]
@@ -144,7 +146,7 @@ def _total(group: I64, value: I64, groups: int) -> I64:
 
 
 def found(made: Condensing) -> tuple[U32, npt.NDArray[Any], npt.NDArray[Any]]:
-    """Per event its node, the nodes and the edges between them, as `Plane.gather` gives them."""
+    """Return each event's node, the nodes, and the edges between them, as `Plane.gather` does."""
     rows, node, count = made.rows, made.node, made.nodes
     nodes = np.zeros(count, NODE)
     ts, begin = made.graph.ts[rows], np.arange(count)

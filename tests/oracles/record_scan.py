@@ -1,4 +1,4 @@
-"""Where a chunk's whole records end, in Python."""
+"""Reference implementation of the search for the end of a chunk's complete records, in Python."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _MAX_RECORD = RECORD_SIZE * 256
 
 
 def find_end(chunk: bytes | memoryview, kinds: bytes) -> tuple[int, str]:
-    """Where the whole records of a chunk's data end, in bytes, and what is wrong there; "" for an ordinary end.
+    """Return the offset where a chunk's complete records end, and the problem there ("" for a normal end).
 
-    Only records with an extension are visited one by one; runs of plain ones are checked by searching in them.
+    Records with an extension are visited one by one; sequences of plain records are checked by searching in them.
     """
     body = bytes(chunk[: len(chunk) // RECORD_SIZE * RECORD_SIZE])
     kind_bytes, slot_bytes = body[8::RECORD_SIZE], body[9::RECORD_SIZE]
@@ -27,7 +27,7 @@ def find_end(chunk: bytes | memoryview, kinds: bytes) -> tuple[int, str]:
             continue
         match = _EXTENDED.search(slot_bytes, at)
         extended = match.start() if match else count
-        # Plain records at ... extended - 1, then one with an extension.
+        # Plain records from `at` to `extended - 1`, then a record with an extension.
         heads = min(extended + 1, count)
         unfinished = _first_without_ticks(body, at, heads)
         strange = kind_bytes[at:unfinished].translate(None, kinds)
@@ -36,7 +36,7 @@ def find_end(chunk: bytes | memoryview, kinds: bytes) -> tuple[int, str]:
             return place * RECORD_SIZE, f"a record of unknown kind {strange[0]}"
         if unfinished < heads:
             rest = len(body.rstrip(b"\0")) - unfinished * RECORD_SIZE
-            # What follows the end can only be a record that was being written.
+            # After the end, only a record that was being written can follow.
             return unfinished * RECORD_SIZE, "" if rest <= _MAX_RECORD else "an unfinished record in the middle"
         if extended == count:
             break
@@ -47,7 +47,7 @@ def find_end(chunk: bytes | memoryview, kinds: bytes) -> tuple[int, str]:
 
 
 def _first_without_ticks(body: bytes, first: int, stop: int) -> int:
-    """The first 16-byte unit of first ... stop - 1 whose ticks are 0, or `stop`."""
+    """Return the first 16-byte unit from `first` to `stop - 1` whose ticks are 0, or `stop`."""
     place = first * RECORD_SIZE
     while True:
         place = body.find(NO_TICKS, place, stop * RECORD_SIZE - 8)

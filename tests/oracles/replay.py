@@ -1,4 +1,4 @@
-"""By how much joins come sooner, in Python."""
+"""Reference implementation of how much sooner joins come, in Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clew.graph.ops.timing.replay import F64, Timed
 
 
 def saved(timed: Timed, rate: float) -> F64:
-    """Return what `Timed.saved` gives."""
+    """Return the result of `Timed.saved`."""
     order, ends, others, times, works, gaps = (column.tolist() for column in timed)
     known = [math.nan] * len(order)
     for join in order:
@@ -20,7 +20,7 @@ def saved(timed: Timed, rate: float) -> F64:
             if math.isnan(before):
                 continue
             comes = max(comes, times[cause] - before - rate * works[cause])
-            # A join right after its strand's own work comes sooner by what that work saves, too.
+            # A join right after its strand's own work also comes sooner by the savings of that work.
             if came is None or times[cause] > came:
                 came, own = times[cause], gaps[cause]
             elif times[cause] == came:

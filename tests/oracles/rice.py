@@ -1,11 +1,11 @@
-"""Steps of time in bits: adaptive Rice codes of how far each is from what is usual where it comes.
+"""Reference implementation of time steps as bits: adaptive Rice codes of each step's difference from the expected step.
 
-What is usual depends on a record's word and on the one before it. It moves a quarter of the way with every step, since a
-program's phases and its machine's moods are short. Steps are told by sixteenths of their octave, so that short ones are told
-as exactly, for their length, as long ones; the bits below that are noise, and follow as they are.
+The expected step depends on a record's word and on the previous record's word. It moves a quarter of the way to every
+new step, because phases of a program are short. Steps are coded in sixteenths of their octave, so that short and long
+steps have the same relative precision; the lower bits are noise and are written unchanged.
 
-Invariants: integers only, so that C codes alike; `decode(which, encode(which, steps))` is `steps`, if the first is 0.
-`docs/trace-format.md` says the code.
+Invariants: only integers are used, so that the C code gives the same bits; `decode(which, encode(which, steps))` is
+`steps` if the first step is 0. `docs/trace-format.md` specifies the code.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 _FRACTION = 4
-"""Bits of a step behind its highest that are coded; further ones follow as they are."""
+"""Number of bits after a step's highest bit that are coded; the lower bits are written unchanged."""
 _LONGEST_RUN = 16
-"""So many zeros say that a number of `_WIDE` bits follows."""
+"""This number of zeros announces a number of `_WIDE` bits."""
 _WIDE = 11
 _POINT = 8
-"""What is usual is kept in so many bits more than it has."""
+"""Number of fractional bits of the expected values."""
 _LONGEST_FOLD = 255
-"""Longer ones are learnt from as if they were this long."""
+"""Larger differences are learnt as this value."""
 
 
 class _Context:
-    """What is usual somewhere: a step's octaves, and how far steps are from it."""
+    """The expected octaves of a step, and the expected difference from them, in one context."""
 
     __slots__ = ("seen", "spread", "usual")
 
@@ -41,8 +41,10 @@ class _Context:
 
 
 def _contexts(which: Sequence[int]) -> Iterator[list[_Context]]:
-    """For each record but the first, the context that its step is coded in, and behind it those that learn from it as well: one
-    that is new begins as a wider one is."""
+    """Yield for each record but the first the context of its step, followed by the wider contexts that also learn.
+
+    A new context starts with the values of the wider context.
+    """
     anything = _Context(100 << _POINT, 16 << _POINT)
     words: dict[int, _Context] = {}
     pairs: dict[tuple[int, int], _Context] = {}
@@ -59,7 +61,7 @@ def _contexts(which: Sequence[int]) -> Iterator[list[_Context]]:
 
 
 def encode(which: Sequence[int], steps: Sequence[int]) -> bytes:
-    """The bits of all steps but the first, the lowest bit of a byte first; `which` says which word each record has."""
+    """Return the bits of all steps but the first, lowest bit of a byte first; `which` is the word of each record."""
     data, bits, filled = bytearray(), 0, 0
     for number, contexts in enumerate(_contexts(which), 1):
         step, context = steps[number], contexts[0]
@@ -87,7 +89,7 @@ def encode(which: Sequence[int], steps: Sequence[int]) -> bytes:
 
 
 def decode(which: Sequence[int], data: bytes) -> list[int]:
-    """Inverse of `encode`. Raises `ValueError` for bits that it never gives for so many records, or gives some steps."""
+    """Return the steps of `encode`'s bits. For other bits, raise `ValueError` or return arbitrary steps."""
     steps = [0] * min(len(which), 1)
     at, end = 0, 8 * len(data)
     for contexts in _contexts(which):
@@ -121,5 +123,5 @@ def _middle(context: _Context) -> int:
 
 
 def _width(context: _Context) -> int:
-    """How many bits of a fold are told as they are: about as many as half of a usual one has."""
+    """Return the number of a fold's low bits that are written unchanged: about the length of half an expected fold."""
     return (context.spread >> _POINT + 1).bit_length()

@@ -1,8 +1,8 @@
-"""Reference implementation of run-length Sequitur in Python, step by step.
+"""Reference implementation of run-length Sequitur in Python.
 
-Nodes are numbers into columns; a rule is a ring of them that begins and ends at its *guard*, whose exponent is 0, as that of a
-freed node is. Invariant: a digram is in the index under its left node, or that node is on the list of those to be looked at; a
-rule that may have become useless is on the list of loose ones. When both lists are empty, the grammar has its two properties.
+Nodes are indices into columns. A rule is a ring of nodes that begins and ends at its *guard*; guards and freed nodes have
+the exponent 0. Invariant: a digram is in the index under its left node, or that node is in `pending`; a rule that may have
+become useless is in `loose`. When both lists are empty, the grammar has its two properties.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Numbers = list[int]
 
 
 class _Grammar:
-    """A symbol is a terminal, 0 or above, or `~rule`."""
+    """A grammar. A symbol is a terminal (0 or above) or `~rule`."""
 
     def __init__(self) -> None:
         self.value: Numbers = []
@@ -22,17 +22,17 @@ class _Grammar:
         self.before: Numbers = []
         self.after: Numbers = []
         self.older: Numbers = []
-        """Of a rule's use, the use before it; -1 for none,"""
+        """The previous use of a node's rule; -1 if there is no earlier use."""
         self.newer: Numbers = []
-        """and the one after it."""
+        """The next use of a node's rule; -1 if there is no later use."""
         self.free: Numbers = []
         self.guard: Numbers = []
-        """Per rule, -1 for one that is no more."""
+        """The guard of each rule; -1 for a removed rule."""
         self.uses: Numbers = []
         self.newest: Numbers = []
-        """Per rule its use that was made last, -1 for none."""
+        """The latest use of each rule; -1 for an unused rule."""
         self.gone: Numbers = []
-        """Numbers of rules that are no more."""
+        """Numbers of removed rules."""
         self.index: dict[Key, int] = {}
         self.pending: Numbers = []
         self.loose: Numbers = []
@@ -66,7 +66,7 @@ class _Grammar:
         self.after[left], self.before[right] = right, left
 
     def use(self, node: int) -> None:
-        """Notes that a node stands for its rule, if it does."""
+        """Register a node as a use of its rule, if its value is a rule."""
         if self.value[node] < 0:
             rule = ~self.value[node]
             last = self.newest[rule]
@@ -103,14 +103,14 @@ class _Grammar:
         return bool(self.exponent[left] and self.exponent[self.after[left]])
 
     def forget(self, left: int) -> None:
-        """Takes a digram that is about to change out of the index."""
+        """Remove a digram that is about to change from the index."""
         if self.is_digram(left):
             key = self.key(left)
             if self.index.get(key) == left:
                 del self.index[key]
 
     def settle(self, node: int) -> None:
-        """What follows from a node that is new where it is: equal neighbours become one, digrams are to be looked at."""
+        """Merge a new node with equal neighbours, and put its digrams into `pending`."""
         left, right = self.before[node], self.after[node]
         if self.exponent[left] and self.value[left] == self.value[node]:
             self.forget(self.before[left])
@@ -170,7 +170,7 @@ class _Grammar:
             self.index[self.key(one)] = one
 
     def is_whole(self, left: int) -> int:
-        """The rule that a digram is all of; 0 for none, and for the whole sequence, which is no rule to use."""
+        """Return the rule that consists of a digram; 0 if there is no such rule, and for the whole sequence."""
         guard = self.before[left]
         return self.value[guard] if guard == self.after[self.after[left]] and not self.exponent[guard] else 0
 
@@ -187,7 +187,7 @@ class _Grammar:
         self.settle(made)
 
     def tidy(self, rule: int) -> None:
-        """A rule of one symbol is written as that symbol; one that is used once, and not repeated there, in its place."""
+        """Replace a rule of one symbol by that symbol, and a rule that is used once, without repetition, by its content."""
         guard = self.guard[rule]
         if guard < 0:
             return
@@ -222,7 +222,7 @@ class _Grammar:
             self.settle(node)
 
     def columns(self) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
-        """Rules numbered as they are first met in the sequence; see `clew.compare.patterns.sequitur.Grammar`."""
+        """Return the columns, with rules numbered by first use; see `clew.compare.patterns.sequitur.Grammar`."""
         number, order, start = {0: 0}, [0], [0]
         place = 0
         size: dict[int, int] = {}
@@ -245,7 +245,7 @@ class _Grammar:
                     continue
                 node = self.after[node]
             size[rule] = place - began
-            # Back at the node that was waited for, which is counted in full there.
+            # Return to the node that uses the rule; the rule's full length is added there.
             place = began
         first, symbol, exponent = [0], [], []
         for rule in order:
@@ -260,7 +260,7 @@ class _Grammar:
 
 
 def infer(symbols: Sequence[int]) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
-    """The columns of a grammar: `first`, `symbol`, `exponent`, `start`, `length`."""
+    """Return the columns of a grammar: `first`, `symbol`, `exponent`, `start`, `length`."""
     grammar = _Grammar()
     at, end = 0, len(symbols)
     while at < end:

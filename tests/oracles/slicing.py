@@ -1,6 +1,6 @@
-"""Reference implementation of slices over the structure plane in numpy: whole rounds of edges at once.
+"""Reference implementation of slices over the structure plane in numpy, in rounds of edges.
 
-Invariant: without both limits at once every edge is followed at most once.
+Invariant: unless both limits are given, every edge is followed at most once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Search:
-    """Rounds of ranges of places in one direction. A round's edges are all at the same number of hops."""
+    """A search in one direction, in rounds of ranges of edge places. All edges of a round have the same number of hops."""
 
     def __init__(self, plane: Plane, forward: bool, allowed: Mask) -> None:
         self.plane, self.forward, self.allowed = plane, forward, allowed
@@ -29,12 +29,12 @@ class Search:
         self.first = plane.out_first if forward else plane.in_first
         self.bounds = np.full(plane.regions, self.none, np.int64)
         self.covered = self.first[1:].copy() if forward else self.first[:-1].copy()
-        """Per region where its places begin (backward: end) that its bound covers."""
+        """For each region, where the places covered by its bound begin (backward: end)."""
         self.winner = np.empty(plane.regions, np.int64)
-        """Scratch: per region the edge of a round that reaches farthest into it."""
+        """Scratch memory: for each region, the edge of a round that reaches farthest into it."""
         self.ranges: list[tuple[I64, I64]] = []
         self.followed = 0
-        # Backward, places are those of `into`.
+        # In a backward search, places are those of `into`.
         self.edge = np.arange(plane.edges) if forward else plane.place
         self.near = plane.near if forward else plane.far[plane.place]
         self.far = plane.far if forward else plane.near[plane.place]
@@ -50,11 +50,11 @@ class Search:
         self._reach(regions, positions)
 
     def _reach(self, region: I64, position: I64) -> None:
-        """Moves the bounds of regions; notes the ranges that this uncovers."""
+        """Move the bounds of regions, and add the ranges that this uncovers."""
         better = position < self.bounds[region] if self.forward else position > self.bounds[region]
         region, position = region[better], position[better]
         (np.minimum if self.forward else np.maximum).at(self.bounds, region, position)
-        # Of several edges into a region the farthest-reaching one counts, of equal ones the last.
+        # Among edges into one region the farthest-reaching edge counts; among equal edges, the last.
         best = np.flatnonzero(self.bounds[region] == position)
         self.winner[region[best]] = best
         best = best[self.winner[region[best]] == best]
@@ -66,7 +66,7 @@ class Search:
             self.ranges.append((low[low < high], high[low < high]))
 
     def _round(self) -> I64:
-        """The places of all ranges that were noted."""
+        """Return the places of all added ranges."""
         lows = np.concatenate([low for low, _ in self.ranges])
         highs = np.concatenate([high for _, high in self.ranges])
         self.ranges = []
@@ -75,12 +75,12 @@ class Search:
         return places[self.allowed[self.edge[places]]]
 
     def run(self, crosses: Mask, max_hops: int, max_network_hops: int) -> None:
-        """At most one of the limits is given."""
+        """Search with at most one of the limits."""
         deferred: list[I64] = []
         hops = network_hops = 0
         while True:
             if not self.ranges:
-                # Everything within so many network hops is known: only now the edges to other processes.
+                # All events within this number of network hops are found; continue with the edges to other processes.
                 if not deferred or network_hops == max_network_hops:
                     return
                 network_hops += 1
@@ -99,9 +99,9 @@ class Search:
             self._reach(self.far_region[places], self.far[places])
 
     def limited(self, crosses: Mask, max_hops: int, max_network_hops: int) -> None:
-        """Both limits: a region has one bound per number of network hops spent, and a round is one hop.
+        """Search with both limits: a region has one bound per number of network hops, and a round is one hop.
 
-        An event that was reached at once by few hops and by few network hops keeps both, as either may lead on.
+        An event that is reached by fewer hops in one way and by fewer network hops in another keeps both bounds.
         """
         spent: list[dict[int, int]] = [{} for _ in range(max_network_hops + 1)]
         frontier: set[tuple[int, int]] = set()

@@ -1,6 +1,6 @@
-"""Reference implementation of the structure plane's kernel in numpy.
+"""Reference implementation of the structure plane's C kernel in numpy.
 
-Invariant: the same bytes as from `_kernel`, whose stub says what the functions do; only slower, and in need of more memory.
+Invariant: the results have the same bytes as those of `_structure`, whose stub documents the functions.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ def _numbers(data: Buffer, dtype: Any = np.uint32) -> npt.NDArray[Any]:
 
 
 def _words(bits: Mask) -> npt.NDArray[np.uint64]:
-    """A bitmap of 64-bit words."""
+    """Return bits as a bitmap of 64-bit words."""
     packed = np.packbits(bits, bitorder="little")
     return np.concatenate((packed, np.zeros(-len(packed) % 8, np.uint8))).view(np.uint64)
 
 
 def _bits(words: Buffer, count: int) -> Mask:
-    """Inverse of `_words`."""
+    """Return the bits of a bitmap of `_words`."""
     return np.unpackbits(_numbers(words, np.uint8), count=count, bitorder="little").astype(bool)
 
 
 class _Runs:
-    """The runs of a graph that is being built, checked."""
+    """The checked runs of a graph that is being built."""
 
     def __init__(self, events: int, regions: int, run_row: Buffer, run_region: Buffer) -> None:
         if max(events, regions) > LARGEST:
@@ -61,7 +61,7 @@ class _Runs:
         self.size = np.bincount(self.region, weights=self.length, minlength=regions).astype(np.int64)
 
     def of(self, rows: I64) -> tuple[I64, I64]:
-        """Region, and offset in it."""
+        """Return the regions of rows, and the offsets in them."""
         if len(rows) and not (rows.min() >= 0 and rows.max() < self.events):
             raise ValueError("edges: not of this graph")
         run = np.searchsorted(self.row, rows, "right") - 1
@@ -69,7 +69,7 @@ class _Runs:
 
 
 def _preorder(size: I64, parent: I64, first: I64, order: I64, src: I64, dst: I64) -> tuple[I64, I64]:
-    """The regions with events in preorder, and where below each ends. Cuts each circle of `parent` once."""
+    """Return the regions with events in preorder, and the end of each subtree. Cut each circle of `parent` once."""
     found: list[int] = []
     done = np.zeros(len(size), bool)
 
@@ -86,7 +86,7 @@ def _preorder(size: I64, parent: I64, first: I64, order: I64, src: I64, dst: I64
         walk(region)
     for region in np.flatnonzero(size > 0).tolist():
         if not done[region]:
-            # What hangs below a circle stays below it: the circle is cut, once.
+            # Regions below a circle stay below it; the circle is cut once.
             passed: set[int] = set()
             root = region
             while root not in passed:
@@ -113,7 +113,7 @@ def build(
     counts = np.ones(edges, bool) if excluded is None else _numbers(excluded, np.uint8) == 0
     order = np.lexsort((src_offset, src_region))
     first = np.searchsorted(src_region[order], np.arange(regions + 1))
-    # A region hangs on its only edge that counts, when it enters at the first event from another region.
+    # A region's parent edge is its only counted in-edge, if that enters at the first event from another region.
     into = np.bincount(dst_region[counts], minlength=regions)
     hangs = counts & (dst_offset == 0) & (src_region != dst_region) & (into[dst_region] == 1)
     parent = np.full(regions, -1)
@@ -192,7 +192,7 @@ def checksum(data: Buffer) -> tuple[int, int]:
 class Plane:
     def __init__(self, arrays: Mapping[str, Buffer]) -> None:
         for name, dtype in ARRAYS.items():
-            # As its bytes, whatever it came as.
+            # Accept any buffer as bytes.
             flat = np.frombuffer(arrays[name], np.uint8) if memoryview(arrays[name]).nbytes else np.zeros(0, np.uint8)
             if len(flat) % dtype.itemsize:
                 raise ValueError(f"{name}: {len(flat)} bytes, which is no number of items")
@@ -239,7 +239,7 @@ class Plane:
             raise ValueError("run_pos: it is not there, and there are more runs than regions")
 
     def _check(self) -> None:
-        """As `plane_check`."""
+        """Check the arrays as `plane_check` does in C."""
         regions, edges, runs, events = self.regions, self.edges, len(self.run_row), self.events
         end, into = self._of("end").astype(np.int64), self._of("into")
         for name, values, last in (
@@ -283,7 +283,7 @@ class Plane:
         return self._region(position).astype(np.uint32).tobytes(), position.astype(np.uint32).tobytes()
 
     def _mask(self, given: Buffer | None) -> Mask | None:
-        """Truth values by the edges' numbers, by place."""
+        """Return, by place, truth values that are given by edge number."""
         if given is None:
             return None
         mask: Mask = _numbers(given, np.uint8)[self._of("out_edge")] != 0
@@ -450,7 +450,7 @@ def _require(name: str, holds: bool | np.bool_) -> None:
 
 
 class Level:
-    """Has nothing of its own here: it asks the plane."""
+    """A level without a cache: it asks the plane."""
 
     def __init__(self, plane: Plane, labels: Buffer, ts: Buffer) -> None:
         self._plane, self._labels, self._ts = plane, labels, ts

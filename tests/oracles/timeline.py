@@ -12,27 +12,27 @@ from clew.records.format.event import Kind
 
 Array = npt.NDArray[Any]
 DEEPEST = 1000
-"""What is deeper has no bar."""
+"""Deeper calls have no bar."""
 ASLEEP = 1 << 31
 MOST_COLOURS = 0x7FFE
 CELL_ASLEEP = 0x8000
 _WHOLE = (1 << 32) - 1
 _Bar = tuple[int, int, int, int]
-"""Begin, end, key, what."""
+"""Begin, end, key, and the row (exact bars) or the filled share (coarser bars)."""
 
 
 class _Walk:
-    """One strand's records through its stack."""
+    """Pass one strand's records through a stack."""
 
     def __init__(self, put: Callable[[int, _Bar], None]) -> None:
         self.put = put
         self.stack: list[tuple[int, int, int]] = []
-        """(key, row, since) of what runs,"""
+        """(key, row, since) of the running calls."""
         self.asleep: dict[int, tuple[int, int, int]] = {}
-        """and of what is suspended, by depth."""
+        """(key, row, since) of the suspended calls, by depth."""
 
     def run(self, kinds: list[int], sites: list[int], times: list[int], first: int) -> list[int]:
-        """The depth after each record."""
+        """Return the depth after each record."""
         depths = []
         now = times[0] if times else 0
         for place, (kind, site) in enumerate(zip(kinds, sites, strict=True)):
@@ -76,7 +76,7 @@ class _Walk:
 
 
 def _rows(kind: Array, site: Array, ts: Array, strand_start: Array) -> Iterator[tuple[list[list[_Bar]], list[int]]]:
-    """Per strand its rows of bars and the depths of its events."""
+    """Yield for each strand its rows of bars and the depths of its events."""
     for start, stop in zip(strand_start[:-1].tolist(), strand_start[1:].tolist(), strict=True):
         rows: list[list[_Bar]] = []
 
@@ -112,7 +112,7 @@ def fill(  # noqa: PLR0917  # as the C
 
 
 class _Mix:
-    """The times of several calls; the first of those that have the most counts."""
+    """The times of several calls; the longest wins, among equals the first."""
 
     def __init__(self) -> None:
         self.ns: dict[int, int] = {}
@@ -216,7 +216,7 @@ def paint(  # noqa: PLR0917  # as the C
                 ns = min(left + width, high) - max(left, low)
                 if not exact:
                     ns = int(float(ns) * (float(what) / _WHOLE)) or (1 if what else 0)
-                # As the C does: a bucket gets its colour when the next one begins.
+                # As in C, a bucket gets its colour when the next bucket begins.
                 for before in [one for one in mixes if one < bucket]:
                     finish(place * buckets + before, mixes.pop(before))
                 mixes.setdefault(bucket, _Mix()).add(key, ns)

@@ -1,7 +1,7 @@
-"""Reference implementation of the codec in Python: a chunk's data as streams of like bytes, and back.
+"""Reference implementation of the codec in Python: a chunk's data as streams of similar bytes, and back.
 
-Invariants: `join(split(data)[0])` is `data`, any bytes whatsoever, without the zeros at its end and filled up to whole units;
-`join` raises `ValueError` for streams that `split` never gives, or gives some data. `docs/trace-format.md` draws the streams.
+Invariants: for any bytes, `join(split(data))` is `data` without the zeros at its end, padded to whole units. For streams
+that `split` never returns, `join` raises `ValueError` or returns arbitrary data. `docs/trace-format.md` shows the streams.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ NUMBERS, WORDS, WHICH_WORD, STEPS, _TAILS, RESTS, HEADS, WHICH_HEAD, CODES, FAR,
 _MOST_UNIT = 255
 
 _FAR, _NEAR, _COUNTED, _NEW = 252, 253, 254, 255
-"""Codes of keys that do not lie 1 … 252 extensions back."""
+"""Codes of keys that are not 1 to 252 extensions back."""
 _MAX_FAMILIES = 256
 _NEAR_BITS, _COUNTED_BITS = 24, 16
 _STRIDE = 0x9E37_79B9_7F4A_7C15
-"""What fresh keys are apart, see `clew.records.format.keys`."""
+"""The difference of successive fresh keys, see `clew.records.format.keys`."""
 _INVERSE = pow(_STRIDE, -1, 1 << 64)
 _WORD = (1 << 64) - 1
 
@@ -36,7 +36,7 @@ _SLOTS = re.compile(rb"[^\0]")
 
 
 def split(data: bytes | memoryview) -> list[bytes]:
-    """The streams of a chunk's data."""
+    """Return the streams of a chunk's data."""
     data = bytes(data).rstrip(b"\0")
     data += b"\0" * (-len(data) % RECORD_SIZE)
     records, firsts, texts = _units(data)
@@ -56,7 +56,7 @@ def split(data: bytes | memoryview) -> list[bytes]:
 
 
 def join(streams: Sequence[bytes]) -> bytes:
-    """Inverse of `split`."""
+    """Return the data of `split`'s streams."""
     if len(streams) != STREAMS or len(streams[NUMBERS]) != COUNTS.size:
         raise ValueError("streams are missing")
     count, words, extended, heads, more, unit, first, _ = COUNTS.unpack(streams[NUMBERS])
@@ -76,7 +76,7 @@ def join(streams: Sequence[bytes]) -> bytes:
 
 
 def _units(data: bytes) -> tuple[memoryview, bytes, bytes]:
-    """Units of 16 bytes: records as 8-byte words, the first slots of extensions, their other slots."""
+    """Return the records as 8-byte words, the first slots of extensions, and their other slots."""
     slots = data[9::RECORD_SIZE]
     if not slots.strip(b"\0"):
         return memoryview(data).cast("Q"), b"", b""
@@ -92,7 +92,7 @@ def _units(data: bytes) -> tuple[memoryview, bytes, bytes]:
 
 
 def joined(records: bytes, firsts: bytes, texts: bytes) -> bytes:
-    """Inverse of `_units`, for what it made; of a record whose extension is not there, nothing is missed."""
+    """Return the data of `_units`' parts; a record without its extension is accepted."""
     slots = records[9::RECORD_SIZE]
     starts = [match.end() * RECORD_SIZE for match in _SLOTS.finditer(slots)]
     parts = [b""] * (3 * len(starts))
@@ -105,7 +105,7 @@ def joined(records: bytes, firsts: bytes, texts: bytes) -> bytes:
 
 
 def _steps(times: list[int]) -> tuple[int, list[int], bytes]:
-    """The unit; how many of them each record is after the one before it; what is left over, if anything ever is."""
+    """Return the clock's unit, the steps between records in units, and the remainders (empty if all are 0)."""
     if not times:
         return 1, [], b""
     differences = [after - before & _WORD for before, after in pairwise(times)]
@@ -119,9 +119,9 @@ def _steps(times: list[int]) -> tuple[int, list[int], bytes]:
 
 
 def _unit(differences: list[int]) -> int:
-    """The clock's: the greatest up to 255 that some neighbours have in common, and seven of eight.
+    """Return the clock's unit: the greatest common divisor, up to 255, of some adjacent steps that divides 7 of 8 steps.
 
-    Counters of cycles often go in steps of some dozens.
+    Cycle counters often advance in steps of some dozens.
     """
     count = len(differences)
     found = set()
@@ -135,7 +135,7 @@ def _unit(differences: list[int]) -> int:
 
 
 def _times(which: list[int], streams: Sequence[bytes], unit: int, first: int) -> list[int]:
-    """Inverse of `_steps` and of how they are coded."""
+    """Decode the steps, and return the times of `_steps`."""
     rests, count = streams[RESTS], len(which)
     if rests and len(rests) != count:
         raise ValueError("another number of times")
@@ -146,9 +146,9 @@ def _times(which: list[int], streams: Sequence[bytes], unit: int, first: int) ->
 
 
 def _split_keys(keys: list[int]) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]:
-    """How each key is found: so many extensions back, near a new one, counted on from a new one, or new.
+    """Return the codes of keys: a number of extensions back, near a new key, counted from a new key, or new.
 
-    Keys of objects are addresses, near each other; fresh keys are `_STRIDE` apart: they are neighbours when divided by it.
+    Keys of objects are addresses near each other. Fresh keys are `_STRIDE` apart: divided by it, they are neighbours.
     """
     codes, families = bytearray(), bytearray()
     far: list[int] = []
@@ -193,7 +193,7 @@ def _split_keys(keys: list[int]) -> tuple[bytes, bytes, bytes, bytes, bytes, byt
 
 
 def _join_keys(extended: int, streams: Sequence[bytes]) -> list[int]:
-    """Inverse of `_split_keys`, from the same streams."""
+    """Return the keys of `_split_keys`' streams."""
     codes, far, families, near, counted, new = streams
     if len(codes) != extended:
         raise ValueError("another number of keys")
@@ -230,13 +230,13 @@ def _join_keys(extended: int, streams: Sequence[bytes]) -> list[int]:
 
 
 def _numbered(values: list[int]) -> tuple[list[int], list[int]]:
-    """The different ones as they first come, and which of them each is."""
+    """Return the distinct values in the order of their first occurrence, and the index of each value among them."""
     table = {value: number for number, value in enumerate(dict.fromkeys(values))}
     return list(table), [*map(table.__getitem__, values)]
 
 
 def _places(which: list[int], different: int) -> bytes:
-    """One plane, or two where there are more than 256."""
+    """Return indices in one plane, or in two if there are more than 256 distinct values."""
     return _planes(which, 1 if different <= 256 else 2)
 
 
@@ -248,13 +248,13 @@ def _from_places(data: bytes, count: int, different: int) -> list[int]:
 
 
 def _planes(values: Iterable[int], size: int) -> bytes:
-    """All lowest bytes, then all next ones …"""
+    """Return the lowest bytes of all values, then the second bytes of all values, and so on."""
     data = b"".join([value.to_bytes(size, "little") for value in values])
     return b"".join([data[place::size] for place in range(size)])
 
 
 def _from_planes(data: bytes, count: int, size: int) -> list[int]:
-    """Inverse of `_planes`."""
+    """Return the values of `_planes`."""
     if len(data) != count * size:
         raise ValueError("a stream of another length")
     woven = bytearray(len(data))

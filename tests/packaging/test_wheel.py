@@ -1,6 +1,6 @@
-"""The wheel, installed into an empty environment, records, explains and shows a run without a compiler and without Node.
+"""The wheel, installed into an empty environment, records, explains and shows a run without a compiler or Node.
 
-`CLEW_WHEEL=dist/….whl pytest tests/packaging` takes a wheel that is built; otherwise the test builds one from the checkout.
+`CLEW_WHEEL=dist/….whl pytest tests/packaging` tests a built wheel; otherwise the tests build one from the checkout.
 """
 
 import json
@@ -58,7 +58,7 @@ def wheel(tmp_path_factory):
 
 
 class Installed:
-    """Commands of an environment that has clew from a wheel, and nothing else on PATH."""
+    """Commands of an environment with clew from a wheel and an otherwise empty PATH."""
 
     def __init__(self, folder):
         self.folder = folder

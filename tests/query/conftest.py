@@ -1,4 +1,4 @@
-"""Queries are asked of runs that the tests write."""
+"""Fixtures of runs that the tests write and query."""
 
 from tests.support.runs.fixtures import graph_of, graphs, new_run, run
 

@@ -1,4 +1,4 @@
-"""The query language: the three examples of the design, golden spellings, and refusals."""
+"""Test the query language: the three examples of the design, `repr` and `explain`, and refusals."""
 
 import re
 
@@ -17,13 +17,13 @@ def opened(run) -> Run:
     return store(run)
 
 
-def test_the_first_example_selects_what_led_to_an_error(opened):
+def test_query_slice_of_error_selects_its_causes(opened):
     query = opened.events.where(level="ERROR", text__contains="Write request").slice("backward").select("text")
     assert [row.text for row in query if row.text and not row.text.isdigit()] == [
         "handling 2",
         "Write request failed: chunk 7",
     ]
-    # Events in other requests' handlers, though on the same threads, are not in it.
+    # The slice excludes events of other requests' handlers on the same threads.
     assert {row.text for row in query} == {
         "",
         "0",
@@ -36,7 +36,7 @@ def test_the_first_example_selects_what_led_to_an_error(opened):
     } - {"0", "1", "reply 0", "reply 1"}
 
 
-def test_the_second_example_is_a_critical_path_by_machine(opened):
+def test_query_critical_path_of_request_by_machine(opened):
     path = opened.requests.named("SubmitWrite").slice().aggregate("machine").critical_path()
     assert [segment.label for segment in path] == ["host"]
     assert path.total_ns > 1_000_000
@@ -49,7 +49,7 @@ def test_the_second_example_is_a_critical_path_by_machine(opened):
     ]
 
 
-def test_the_third_example_compares_two_runs_by_component(new_run):
+def test_query_diff_of_two_runs_by_component(new_run):
     before, after = store(new_run("before")), store(new_run("after"), factor=5)
     diff = before.requests.slice().aggregate("component").diff(after.requests.slice().aggregate("component"))
     assert diff.rows[0].label == "server"
@@ -106,13 +106,13 @@ def test_the_third_example_compares_two_runs_by_component(new_run):
         ),
     ],
 )
-def test_a_query_is_spelled_as_it_is_written(opened, build, text, plan):
+def test_query_repr_and_explain_are_as_written(opened, build, text, plan):
     query = build(opened)
     assert repr(query).replace(opened.info.id, "ID") == text
     assert query.explain().replace(opened.info.id, "ID").split("\n") == plan
 
 
-def test_queries_are_values(opened):
+def test_queries_are_immutable_values(opened):
     one = opened.events.where(kind="log").slice().aggregate("function")
     assert one == opened.events.where(kind="log").slice().aggregate("function")
     assert one != opened.events.where(kind="log").slice().aggregate("class")
@@ -152,7 +152,7 @@ def test_query_runs_only_when_its_answer_is_read(opened, monkeypatch):
         ({"kind__ne": "log", "component": "server"}, 18),
     ],
 )
-def test_conditions_mean_what_they_say(opened, conditions, count):
+def test_where_each_condition_selects_its_events(opened, conditions, count):
     query = opened.events.where(**conditions)
     assert query.count() == count
     fields = {name.partition("__")[0] for name in conditions}
@@ -161,13 +161,13 @@ def test_conditions_mean_what_they_say(opened, conditions, count):
         assert fields
 
 
-def test_a_condition_may_be_a_function(opened):
+def test_where_condition_may_be_a_function(opened):
     assert [event.text for event in opened.events.where(lambda event: event.text.endswith("7"))] == [
         "Write request failed: chunk 7"
     ]
 
 
-def test_order_and_limit(opened):
+def test_events_order_by_and_limit(opened):
     times = [event.ts for event in opened.events]
     assert times == sorted(times)
     assert [event.ts for event in opened.events.order_by("-ts").limit(3)] == times[::-1][:3]
@@ -178,13 +178,13 @@ def test_order_and_limit(opened):
     assert opened.events.where(text="nowhere").first() is None
 
 
-def test_a_request_slice_begins_with_the_requests_call(opened):
+def test_request_slice_begins_with_call_of_the_request(opened):
     nodes = {node.label: node for node in opened.requests.named("Read").slice().aggregate("function")}
     assert (nodes["client:Client.call"].calls, nodes["server:Index.lookup"].calls) == (1, 1)
     assert opened.requests.named("Read").slice("backward").where(kind="exit").count() == 2
 
 
-def test_tables_and_graphs_for_other_tools(opened):
+def test_query_results_convert_to_arrow_and_networkx(opened):
     table = opened.events.where(kind="log").to_arrow("level", "text", "line")
     assert table.column("level").to_pylist() == ["INFO", "INFO", "INFO", "ERROR"]
     assert table.column_names == ["level", "text", "line"]
@@ -198,9 +198,9 @@ def test_tables_and_graphs_for_other_tools(opened):
     [
         (
             lambda run: run.events.critical_path(),
-            "a critical path is of a slice: write run.events.where(…).slice().critical_path()",
+            "a critical path needs a slice: write run.events.where(…).slice().critical_path()",
         ),
-        (lambda run: run.aggregate("module").critical_path(), "a critical path is of a slice"),
+        (lambda run: run.aggregate("module").critical_path(), "a critical path needs a slice"),
         (lambda run: run.events.aggregate("function"), "write .slice().aggregate(LEVEL), or run.aggregate(LEVEL)"),
         (lambda run: run.events.slice().diff(None), "two runs are compared by their aggregates"),
         (lambda run: run.events.slice().slice(), "this is a slice already"),
@@ -213,8 +213,8 @@ def test_tables_and_graphs_for_other_tools(opened):
         (lambda run: run.events.select("txt"), "events have no field 'txt'; did you mean 'text'?"),
         (lambda run: run.events.where(), 'for example where(level="ERROR")'),
         (lambda run: run.events.where(levl="ERROR"), "events have no field 'levl'; did you mean 'level'?"),
-        (lambda run: run.events.where(text__has="x"), "there is no comparison 'has'; there are eq, ne"),
-        (lambda run: run.events.where(level="LOUD"), "there is no such level; levels: DEBUG, INFO"),
+        (lambda run: run.events.where(text__has="x"), "unknown comparison 'has'; comparisons: eq, ne"),
+        (lambda run: run.events.where(level="LOUD"), "unknown level; levels: DEBUG, INFO"),
         (lambda run: run.events.where(line="7"), "line is a number"),
         (lambda run: run.events.where(line__contains=7), "line is a number; compare it with"),
         (lambda run: run.events.where(kind__in="log"), "give a list of values, or write kind__contains"),
@@ -240,21 +240,21 @@ def test_tables_and_graphs_for_other_tools(opened):
         ),
         (lambda run: run.aggregate("module").diff(3), "write .diff(other.slice().aggregate('module'))"),
         (lambda run: run.aggregate("module").slice(), "write .slice(…).aggregate(LEVEL)"),
-        (lambda run: run.aggregate("modul").nodes, "there is no level 'modul'; did you mean 'module'?"),
+        (lambda run: run.aggregate("modul").nodes, "unknown level 'modul'; did you mean 'module'?"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_what_to_write(opened, ask, message):
+def test_query_invalid_call_is_refused_with_advice(opened, ask, message):
     with pytest.raises(ClewError, match=re.escape(message)):
         ask(opened)
 
 
-def test_an_unknown_attribute_is_an_ordinary_error(opened):
+def test_query_unknown_attribute_raises_attribute_error(opened):
     assert not hasattr(opened.events, "frobnicate")
     with pytest.raises(AttributeError, match="EventQuery has no 'frobnicate'"):
         getattr(opened.events, "frobnicate")
 
 
-def test_open_finds_a_run_by_name_and_says_what_there_is(new_run, tmp_path):
+def test_open_run_by_name_or_error_lists_runs(new_run, tmp_path):
     store(new_run("first"))
     store(new_run("second"))
     assert open_run("first", workspace=tmp_path).info.name == "first"
@@ -265,14 +265,14 @@ def test_open_finds_a_run_by_name_and_says_what_there_is(new_run, tmp_path):
         open_run(tmp_path / "nowhere")
 
 
-def test_open_run_is_clew_open(new_run):
+def test_clew_open_accepts_a_run_folder(new_run):
     import clew
 
     folder = store(new_run("named")).folder
     assert clew.open(folder).events.where(kind="request").count() == 3
 
 
-def test_a_run_without_requests_says_how_to_mark_one(run):
+def test_requests_named_in_run_without_requests_raises_with_advice(run):
     run.process().thread().enter("f").put(Kind.MARK, channel="x")
     opened = open_run(run.write())
     assert opened.requests.count() == 0

@@ -1,4 +1,4 @@
-"""Every example of docs/queries.md runs, looks at its answer, and is correctly typed."""
+"""Every example of docs/queries.md runs, returns an answer that can be shown, and is correctly typed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.runs.query_run import store
 
 @pytest.fixture
 def names(new_run):
-    assert clew.open  # what opens runs provides what compares them
+    assert clew.open  # loads the module that provides comparisons
     return {
         "run": store(new_run("run")),
         "before": store(new_run("before")),
@@ -24,7 +24,7 @@ def names(new_run):
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_an_example_runs(names, number):
+def test_documented_query_example_runs(names, number):
     for statement in ast.parse(EXAMPLES[number]).body:
         if isinstance(statement, ast.Expr):
             value = eval(compile(ast.Expression(statement.value), "docs/queries.md", "eval"), names)
@@ -34,12 +34,12 @@ def test_an_example_runs(names, number):
             exec(compile(ast.Module([statement], []), "docs/queries.md", "exec"), names)
 
 
-def test_the_examples_are_correctly_typed(tmp_path):
+def test_documented_query_examples_pass_mypy(tmp_path):
     file = tmp_path / "examples.py"
     prelude = "import clew\nrun, before, after = clew.open(), clew.open('before'), clew.open('after')\n"
     file.write_text(prelude + "\n".join(EXAMPLES), encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), str(file)]
-    # What libraries say of their types is written for the Python that they are installed for.
+    # The installed libraries' type hints are written for this Python version.
     command += ["--python-version", ".".join(map(str, sys.version_info[:2]))]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -1,6 +1,6 @@
-"""Each question of docs/queries.md, as `repr` and `explain` write it: tests/golden/queries/plans.txt.
+"""Compare `repr` and `explain` of each query in docs/queries.md with tests/golden/queries/plans.txt.
 
-`CLEW_UPDATE_GOLDEN=1 pytest tests/query/test_golden_queries.py` writes the file anew; read the difference before you commit it.
+`CLEW_UPDATE_GOLDEN=1 pytest tests/query/test_golden_queries.py` rewrites the file; read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support.runs.query_run import store
 GOLDEN = Path(__file__).parents[1] / "golden" / "queries" / "plans.txt"
 
 
-def test_plans_are_written_as_ever(new_run):
+def test_query_plans_equal_golden_file(new_run):
     names = {name: store(new_run(name)) for name in ("run", "before", "after")}
     told = []
     for statement in (statement for example in EXAMPLES for statement in ast.parse(example).body):

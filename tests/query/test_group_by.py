@@ -1,4 +1,4 @@
-"""Choosing, sorting, grouping and measuring events, against DuckDB over the same rows, and against Python by hand."""
+"""Compare filters, order, groups and measures of events with DuckDB over the same rows, and with plain Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPERATORS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="
 
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory) -> Run:
-    """Some hundred events of all sorts in two processes, many of them at the same time."""
+    """Return a run with hundreds of events of all kinds in two processes, many at the same time."""
     base = tmp_path_factory.mktemp("noisy")
     folder, info = create_run(base, name="noisy", command=["python"], spec="", plan=dump(Plan()), cwd=base)
     save_run(folder, info)
@@ -48,7 +48,7 @@ def noisy(tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="module")
 def sql(noisy):
-    """The same events in DuckDB, numbered by their place in time."""
+    """Return a DuckDB connection to the same events, numbered in time order."""
     connection = duckdb.connect()
     connection.register("given", noisy.events.to_arrow())
     connection.execute("create table events as select *, row_number() over () as place from given")
@@ -58,7 +58,7 @@ def sql(noisy):
 
 @pytest.fixture(scope="module")
 def present(noisy):
-    """The values that each field has."""
+    """Return the values of each field."""
     return {name: sorted({row[0] for row in noisy.events.select(name)}) for name in NUMBERS + TEXTS}
 
 
@@ -68,7 +68,7 @@ def quoted(value: object) -> str:
 
 @st.composite
 def condition(draw, values: dict[str, list]):
-    """A condition for `where`, and the same in SQL."""
+    """Return a condition for `where`, and the same condition in SQL."""
     name = draw(st.sampled_from(NUMBERS + TEXTS))
     present = values[name]
     value = draw(st.sampled_from(present))
@@ -85,7 +85,7 @@ def condition(draw, values: dict[str, list]):
 
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_conditions_order_limit_and_groups_are_those_of_sql(noisy, sql, present, data):
+def test_where_order_by_limit_and_group_by_equal_sql(noisy, sql, present, data):
     query, clauses = noisy.events, ["true"]
     for conditions, clause in data.draw(st.lists(condition(present), max_size=3)):
         query, clauses = query.where(**conditions), [*clauses, clause]
@@ -123,7 +123,7 @@ def test_conditions_order_limit_and_groups_are_those_of_sql(noisy, sql, present,
             assert same, (mine, theirs)
 
 
-def test_measures_of_calls_take_only_events_that_open_one(noisy):
+def test_group_by_measures_of_calls_use_only_enter_events(noisy):
     calls, graph = noisy.graph.calls, noisy.graph
     longest = {}
     for enter, total in zip(calls.enter.tolist(), calls.total_ns.tolist(), strict=True):
@@ -138,7 +138,7 @@ def test_measures_of_calls_take_only_events_that_open_one(noisy):
     assert noisy.events.where(total_ns__ge=0).count() == len(calls.enter)
 
 
-def test_a_group_without_the_field_has_none_and_comes_last(noisy):
+def test_group_by_group_without_the_field_is_null_and_last(noisy):
     groups = noisy.events.group_by("kind").agg(longest=("max", "total_ns"), n="count")
     assert {row.kind for row in groups if row.longest is None} == {"exit", "log", "send"}
     assert next(iter(groups.order_by("longest"))).kind == next(iter(groups.order_by("-longest"))).kind == "enter"
@@ -148,7 +148,7 @@ def test_a_group_without_the_field_has_none_and_comes_last(noisy):
     assert list(noisy.events.where(text="nowhere").group_by("kind").count()) == []
 
 
-def test_groups_are_sorted_by_the_last_order_first_and_cut(noisy):
+def test_groups_order_by_is_stable_and_limit_cuts(noisy):
     groups = noisy.events.group_by("kind", "process").count()
     rows = [tuple(row) for row in groups]
     by_hand = sorted(sorted(rows, key=lambda row: row[0], reverse=True), key=lambda row: row[1])
@@ -159,8 +159,8 @@ def test_groups_are_sorted_by_the_last_order_first_and_cut(noisy):
 
 
 @pytest.mark.parametrize("sample", [2, 5, 50])
-def test_the_first_of_many_are_found_by_a_sample(noisy, monkeypatch, sample):
-    monkeypatch.setattr("clew.query.operators.order_by.SAMPLE", sample)
+def test_order_by_with_limit_by_sample_equals_full_order(noisy, monkeypatch, sample):
+    monkeypatch.setattr("clew.query.operators.events.order_by.SAMPLE", sample)
     for field in ("ts", "-line", "text"):
         whole = noisy.events.order_by(field).ids().tolist()
         for count in (0, 1, 2, 7, 30, len(whole) - 1, len(whole) + 3):
@@ -168,19 +168,19 @@ def test_the_first_of_many_are_found_by_a_sample(noisy, monkeypatch, sample):
             assert noisy.events.limit(count).ids().tolist() == noisy.events.ids().tolist()[:count]
 
 
-def test_many_groups_are_measured_as_few_are(noisy, monkeypatch):
+def test_group_by_path_for_many_groups_equals_path_for_few(noisy, monkeypatch):
     groups = noisy.events.group_by("line", "kind").agg(
         p=("quantile", "ts", 0.7), n=("distinct", "text"), most=("max", "ts")
     )
     few = [tuple(row) for row in groups]
-    monkeypatch.setattr("clew.query.operators.group_by.MANY", 1)
+    monkeypatch.setattr("clew.query.operators.answers.group_by.MANY", 1)
     again = noisy.events.group_by("line", "kind").agg(
         p=("quantile", "ts", 0.7), n=("distinct", "text"), most=("max", "ts")
     )
     assert [tuple(row) for row in again] == few
 
 
-def test_sums_beyond_64_bits_are_whole(noisy):
+def test_agg_sum_beyond_64_bits_is_exact(noisy):
     noisy.graph.ts[:] += 1 << 60
     try:
         assert noisy.events.agg(sum=("sum", "ts")).first().sum == sum(noisy.graph.ts.tolist())
@@ -188,7 +188,7 @@ def test_sums_beyond_64_bits_are_whole(noisy):
         noisy.graph.ts[:] -= 1 << 60
 
 
-def test_groups_are_spelled_as_they_are_written(noisy):
+def test_group_by_repr_is_as_written(noisy):
     groups = noisy.events.where(kind="log").group_by("level", "module").agg(n="count", p95=("quantile", "line", 0.95))
     text = (
         f"run({noisy.info.id!r}).events.where(kind='log').group_by('level', 'module')"
@@ -210,11 +210,11 @@ def test_groups_are_spelled_as_they_are_written(noisy):
         (lambda events: events.group_by("kind").agg(), 'write .group_by(FIELD).agg(count="count")'),
         (lambda events: events.agg(n="median"), 'a measure is "count" or one of ("sum", FIELD)'),
         (lambda events: events.agg(n=3), 'a measure is "count" or one of'),
-        (lambda events: events.agg(n=("sum", "text")), 'text is a text, which has no sum; write ("distinct", '),
+        (lambda events: events.agg(n=("sum", "text")), 'text is text and has no sum; write ("distinct", '),
         (lambda events: events.agg(n=("sum", "tss")), "did you mean 'ts'?"),
         (lambda events: events.agg(n=("sum", "ts", 3)), "only a quantile has a third part"),
-        (lambda events: events.agg(n=("quantile", "ts")), "say which quantile, from 0 to 1"),
-        (lambda events: events.agg(n=("quantile", "ts", 95)), "say which quantile, from 0 to 1"),
+        (lambda events: events.agg(n=("quantile", "ts")), "give the quantile, from 0 to 1"),
+        (lambda events: events.agg(n=("quantile", "ts", 95)), "give the quantile, from 0 to 1"),
         (lambda events: events.group_by("kind").agg(kind="count"), "give the measure another name"),
         (
             lambda events: events.group_by("kind").count().order_by("n"),
@@ -227,7 +227,7 @@ def test_groups_are_spelled_as_they_are_written(noisy):
         (lambda events: events.where(total_ns="3"), "total_ns is a number"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_what_to_write(noisy, ask, message):
+def test_group_by_invalid_call_is_refused_with_advice(noisy, ask, message):
     with pytest.raises(ClewError) as refused:
         ask(noisy.events)
     assert message in str(refused.value)

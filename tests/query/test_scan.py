@@ -1,4 +1,4 @@
-"""Conditions that a whole graph is asked, beside each event asked for itself; on threads, on many tasks, and stored."""
+"""Compare conditions over a whole graph with conditions per event, on threads, on many tasks, and in the store."""
 
 import random
 
@@ -11,8 +11,8 @@ from clew.graph.errors import QueryError
 from clew.graph.store.store import open_graph
 from clew.query import scan
 from clew.query.api import open_run
-from clew.query.fields import COMPARISONS, FIELDS, OF_TEXT, check_condition, column, holding
-from clew.query.operators.where import matching
+from clew.query.fields import COMPARISONS, FIELDS, OF_TEXT, check_condition, column, filter_rows
+from clew.query.operators.events.where import matching
 from clew.records.plan.plan import Plan, dump
 from clew.records.run.directory import create_run, save_run
 from tests.support.examples import examples
@@ -58,7 +58,7 @@ def graphs(folder):
 
 
 def conditions_of(graph):
-    """Any field compared in any way with a value that some event has, or with one beside it."""
+    """Return conditions that compare any field with a value of some event, or with a value next to it."""
 
     @st.composite
     def some(draw):
@@ -77,7 +77,7 @@ def conditions_of(graph):
     return some()
 
 
-def test_a_whole_graph_is_asked_as_each_event_is(graphs):
+def test_scan_of_whole_graph_equals_conditions_per_event(graphs):
     built, stored = graphs
 
     @given(st.lists(conditions_of(built), min_size=1, max_size=4))
@@ -85,7 +85,7 @@ def test_a_whole_graph_is_asked_as_each_event_is(graphs):
     def hold(conditions):
         rows = np.arange(len(built), dtype=np.int64)
         for condition in conditions:
-            rows = holding(built, rows, *condition)
+            rows = filter_rows(built, rows, *condition)
         for graph in (built, stored):
             found, rest = scan.choose(graph, conditions)
             assert matching(graph, found, tuple(rest)).tolist() == rows.tolist()
@@ -94,7 +94,7 @@ def test_a_whole_graph_is_asked_as_each_event_is(graphs):
 
 
 @pytest.mark.parametrize("many", [0, 1 << 12])
-def test_many_ranges_are_gone_through_at_once_and_blocks_one_by_one(graphs, monkeypatch, many):
+def test_scan_in_blocks_or_by_ranges_equals_matching(graphs, monkeypatch, many):
     graph, _ = graphs
     monkeypatch.setattr(scan, "MANY", many)
     monkeypatch.setattr(scan, "BLOCK", 7)
@@ -108,7 +108,7 @@ def test_many_ranges_are_gone_through_at_once_and_blocks_one_by_one(graphs, monk
         assert matching(graph, found, tuple(rest)).tolist() == matching(graph, rows, tuple(conditions)).tolist()
 
 
-def test_times_before_and_after_everything_leave_nothing_or_all(folder):
+def test_where_times_outside_the_run_select_all_or_none(folder):
     events = open_run(folder).events
     assert events.where(ts__ge=-1, ts__lt=1 << 62, kind="log").count() == events.where(kind="log").count()
     assert events.where(ts__lt=-1).count() == events.where(ts__gt=1 << 62).count() == 0

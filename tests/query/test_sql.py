@@ -1,4 +1,4 @@
-"""SQL over a run's tables, against the graph itself."""
+"""Compare SQL over a run's tables with the graph."""
 
 import sys
 
@@ -26,7 +26,7 @@ def opened(folder):
     return clew.open(folder)
 
 
-def test_the_views_are_the_graph(opened):
+def test_sql_views_equal_the_graph(opened):
     graph = opened.graph
     events = opened.sql("select id, ts, kind, location, strand, region from events order by id")
     assert events.columns == ["id", "ts", "kind", "location", "strand", "region"]
@@ -56,7 +56,7 @@ def test_the_views_are_the_graph(opened):
     assert [row[2] for row in regions] == ["root", "request", "root", "receive"]
 
 
-def test_results_of_queries_are_joined_by_name_and_values_are_bound(opened):
+def test_sql_joins_query_results_by_name_and_binds_values(opened):
     picked = opened.events.where(level__ge="WARNING")
     assert list(
         opened.sql("select text from picked join events using (id) where events.kind = ?", ["log"], picked=picked)
@@ -68,7 +68,7 @@ def test_results_of_queries_are_joined_by_name_and_values_are_bound(opened):
         opened.sql("select * from picked")
 
 
-def test_a_run_that_is_still_recorded_answers(run):
+def test_sql_of_live_run_returns_rows(run):
     run.process().thread().log("so far 1")
     folder = run.write()
     save_run(folder, run.info)
@@ -82,18 +82,18 @@ def test_a_run_that_is_still_recorded_answers(run):
         ("select * from nope", "Table with name nope does not exist!; tables: "),
         ("select * from event", "Table with name event does not exist"),
         ("select nonsense from events", 'column "nonsense" not found'),
-        ("create table t (a int)", "a run is only read: write SELECT …, not CREATE"),
-        ("drop view events", "a run is only read"),
-        ("copy events to 'x.csv'", "a run is only read"),
-        ("attach 'x.duckdb'", "a run is only read"),
-        ("set enable_external_access = true", "a run is only read"),
-        ("select 1; select 2", "one statement at a time; these are 2"),
-        ("", "one statement at a time; these are 0"),
+        ("create table t (a int)", "a run is read-only: write SELECT …, not CREATE"),
+        ("drop view events", "a run is read-only"),
+        ("copy events to 'x.csv'", "a run is read-only"),
+        ("attach 'x.duckdb'", "a run is read-only"),
+        ("set enable_external_access = true", "a run is read-only"),
+        ("select 1; select 2", "expected one statement, got 2"),
+        ("", "expected one statement, got 0"),
         ("select ?", "parameter"),
         ("select * from read_csv('/etc/passwd')", "Permission"),
     ],
 )
-def test_what_is_wrong_with_a_statement_is_one_sentence(opened, statement, message):
+def test_sql_invalid_statement_raises_one_sentence(opened, statement, message):
     with pytest.raises(SqlError) as caught:
         opened.sql(statement)
     assert message.lower() in str(caught.value).lower()
@@ -101,20 +101,20 @@ def test_what_is_wrong_with_a_statement_is_one_sentence(opened, statement, messa
     assert len(str(caught.value)) < 500
 
 
-def test_what_is_handed_in_has_to_have_rows_and_a_name_of_its_own(opened):
-    with pytest.raises(SqlError, match="x is int; hand in a query"):
+def test_sql_table_argument_needs_rows_and_a_free_name(opened):
+    with pytest.raises(SqlError, match="x is int; pass a query"):
         opened.sql("select 1 from x", x=3)
     with pytest.raises(SqlError, match="'events' cannot be the name of a table"):
         opened.sql("select 1 from events", events=opened.events)
 
 
-def test_without_duckdb_it_is_said_what_to_install(opened, monkeypatch):
+def test_sql_without_duckdb_raises_install_advice(opened, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(SqlError, match="pip install duckdb"):
         opened.sql("select 1")
 
 
-def test_rows_are_a_table(opened):
+def test_sql_rows_convert_to_arrow_and_have_count_and_repr(opened):
     rows = opened.sql("select kind, count(*) as n from events group by kind order by n desc, kind")
     assert rows.to_arrow().column_names == ["kind", "n"]
     assert repr(rows) == "SqlRows(6 rows of kind, n)"

@@ -1,4 +1,4 @@
-"""What is made of a class statement here behaves as what `typing.NamedTuple` makes of it."""
+"""A class made by the fast NamedTuple behaves as a class made by `typing.NamedTuple`."""
 
 import copy
 import inspect
@@ -48,11 +48,11 @@ def made_by(base):
 
 OURS, THEIRS = made_by(fast_namedtuple.NamedTuple), made_by(typing.NamedTuple)
 NAMES = ("Point", "Bare", "Empty", "Shown", "Wide")
-Point = OURS["Point"]  # where a pickle looks for it
+Point = OURS["Point"]  # pickle finds it by this name
 
 
-def told(ask, space):
-    """What an expression gives, or how it fails; classes by their names."""
+def outcome_of(ask, space):
+    """Return the result or the error of an expression, with classes as names."""
     try:
         found = eval(ask, {**space, "copy": copy, "inspect": inspect})
     except Exception as error:
@@ -74,19 +74,19 @@ def told(ask, space):
         "{}(1).__getnewargs__()", "sorted(set(dir({})) - {{'__orig_bases__'}})",
     ],
 )  # fmt: skip
-def test_a_class_answers_as_typings_does(name, ask):
-    assert told(ask.format(name), OURS) == told(ask.format(name), THEIRS)
+def test_fast_namedtuple_expression_equals_typing(name, ask):
+    assert outcome_of(ask.format(name), OURS) == outcome_of(ask.format(name), THEIRS)
 
 
 @pytest.mark.parametrize(
     "ask", ["Point(1, 2).sum()", "Point(1, 2).twice", "Point.origin()", "Point.unit", "Point(1, 2).unit"]
 )
-def test_methods_and_further_attributes_are_those_of_the_statement(ask):
-    assert told(ask, OURS) == told(ask, THEIRS)
-    assert told(ask, OURS)[0] in {"int", "str", "Point"}
+def test_fast_namedtuple_has_methods_and_attributes_of_the_statement(ask):
+    assert outcome_of(ask, OURS) == outcome_of(ask, THEIRS)
+    assert outcome_of(ask, OURS)[0] in {"int", "str", "Point"}
 
 
-def test_a_subclass_is_one():
+def test_fast_namedtuple_subclass_has_repr_and_replace():
     for space in (OURS, THEIRS):
         subclass = type("Further", (space["Point"],), {})
         assert repr(subclass(1, 2)) == "Further(x=1, y=2, name='p', tags=[])"
@@ -100,36 +100,36 @@ def test_fast_namedtuple_can_be_pickled(protocol):
     assert type(again) is Point and again == point
 
 
-def test_types_of_fields_are_told():
+def test_fast_namedtuple_type_hints_equal_typing():
     assert typing.get_type_hints(OURS["Point"]) == typing.get_type_hints(THEIRS["Point"])
     assert typing.get_type_hints(OURS["Point"].__new__) == typing.get_type_hints(THEIRS["Point"].__new__)
 
 
-def test_an_annotation_may_be_a_text():
+def test_fast_namedtuple_resolves_string_annotation():
     space = {"NamedTuple": fast_namedtuple.NamedTuple, "__name__": __name__}
     exec("class Later(NamedTuple):\n    x: 'int'", space)
     assert typing.get_type_hints(space["Later"]) == {"x": int}
 
 
-def test_a_match_takes_one_apart():
+def test_fast_namedtuple_supports_match_statement():
     match Point(3, 4):
         case Point(x, y, name=name):
             assert (x, y, name) == (3, 4, "p")
 
 
-def test_a_default_before_a_field_without_one_is_refused():
+def test_fast_namedtuple_default_before_field_without_one_is_refused():
     for base in (fast_namedtuple.NamedTuple, typing.NamedTuple):
         with pytest.raises(TypeError, match="default"):
             exec("class Wrong(NamedTuple):\n    a: int = 1\n    b: int\n", {"NamedTuple": base, "__name__": "m"})
 
 
-def test_another_base_is_refused():
+def test_fast_namedtuple_with_another_base_is_refused():
     with pytest.raises(TypeError, match="Wrong: a NamedTuple cannot have another base"):
         exec("class Wrong(NamedTuple, dict): pass", {"NamedTuple": fast_namedtuple.NamedTuple, "__name__": "m"})
 
 
-def test_what_a_recorded_process_loads_has_no_other_way():
-    """One that typing makes would cost every start what this saves."""
+def test_recorded_process_loads_no_typing_namedtuple():
+    """A class made by `typing` would slow down every start."""
     program = (
         "import sys, clew.instrument.bootstrap, clew.cli.main, clew.cli.recording.record\n"
         "import clew.cli.recording.summary, clew.records.collector.main, clew.records.run.finish\n"

@@ -1,4 +1,4 @@
-"""A small program, recorded once by the real recorder: as it is, and with a slow function."""
+"""Fixtures: a small program, recorded twice by the real recorder: unchanged, and with a slow function."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ PROGRAM = Path(__file__).parents[1] / "support" / "programs" / "shop"
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory):
-    """The workspace: runs `before` and, newer, `after`, in which every look-up takes 3 ms longer; both write shop.log."""
+    """Return a workspace with the runs `before` and `after`, whose look-ups take 3 ms longer; both write shop.log."""
     folder = tmp_path_factory.mktemp("shop") / "work space"
     shutil.copytree(PROGRAM, folder, ignore=shutil.ignore_patterns("__pycache__"))
     for name, slow in (("before", "0"), ("after", "3000000")):
@@ -33,7 +33,7 @@ def shop(tmp_path_factory):
 
 @pytest_lsp.fixture(config=SERVER, scope="module", loop_scope="module")
 async def editor(lsp_client: LanguageClient, shop):
-    """VS Code with the extension on the shop, one for all tests of a file."""
+    """Open the shop in VS Code with the extension; all tests of a file share it."""
     await begin(lsp_client, shop)
     yield
     await lsp_client.shutdown_session()
@@ -46,7 +46,7 @@ def session(shop):
 
 @pytest.fixture
 def line_of(shop):
-    """The line (from 1) of the first occurrence of some words in a file of the shop."""
+    """Return a function that finds the line (from 1) of the first occurrence of some words in a file of the shop."""
 
     def find(file, words):
         lines = (shop / file).read_text().splitlines()

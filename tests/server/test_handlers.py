@@ -12,7 +12,7 @@ from clew.server.session.session import Session, Task
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_handler_takes_and_gives_what_the_protocol_says(method):
+def test_handler_has_the_types_of_the_protocol(method):
     function = handler(method)
     hints = typing.get_type_hints(function)
     needed = [
@@ -26,6 +26,6 @@ def test_a_handler_takes_and_gives_what_the_protocol_says(method):
     assert hints["return"] is result
 
 
-def test_an_unknown_method_is_named_with_those_that_there_are():
+def test_handler_unknown_method_lists_the_known_methods():
     with pytest.raises(RequestError, match=r"unknown method 'clew/none'; expected one of clew/aggregate, "):
         handler("clew/none")

@@ -1,4 +1,4 @@
-"""The C extensions are all known, built and used; without one of them clew says in one line what to install."""
+"""All C extensions are known, built and used; if one is missing, clew prints one line with what to install."""
 
 import importlib.util
 import os
@@ -21,7 +21,7 @@ def is_built(part):
     return importlib.util.find_spec(part) is not None
 
 
-def test_every_part_in_c_is_known():
+def test_c_extensions_compile_every_c_file():
     folders = ("records", "instrument", "graph", "compare")
     written = {path for folder in folders for path in (ROOT / folder).rglob("*.c")}
     built = {ROOT / source for extension in EXTENSIONS for source in extension.sources}
@@ -29,11 +29,11 @@ def test_every_part_in_c_is_known():
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_in_c_is_built_where_the_recorder_is(part):
+def test_c_extension_is_built(part):
     assert is_built(part) or part == OPTIONAL
 
 
-def test_what_is_looked_for_is_what_setup_builds():
+def test_missing_extensions_are_looked_up_as_setup_builds_them():
     assert {*RECORDING, *ANALYSIS} == {*PARTS} - {OPTIONAL}
     assert all(extension.optional == (extension.name == OPTIONAL) for extension in EXTENSIONS)
     assert missing() == ""
@@ -54,7 +54,7 @@ PYTEST = "import pytest; sys.exit(pytest.main(['--clew', '.']))"
     ],
     ids=["clew run", "clew why", "clew lsp", "pytest --clew"],
 )
-def test_without_a_part_one_line_says_what_to_install(program, without, tmp_path):
+def test_command_without_c_extension_prints_one_line_with_advice(program, without, tmp_path):
     done = python(f"import sys; sys.modules[{without!r}] = None; {program}", tmp_path)
     (line,) = done.stderr.splitlines()
     assert done.returncode == 1 and not done.stdout

@@ -1,4 +1,4 @@
-"""Work that is cancelled while another thread waits for it."""
+"""Tasks for tests of work that is cancelled."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable, Iterator
 
 
-class NotWanted(Exception):
-    """Of work that somebody stopped."""
+class WorkCancelled(Exception):
+    """Raised by work that was cancelled."""
 
 
-class SoonUnwanted:
-    """Work that somebody stops as soon as they wait for it; `asked` counts the looks at whether it is wanted."""
+class SoonCancelled:
+    """A cancellation that happens soon after the wait begins; `asked` counts the checks for it."""
 
     def __init__(self) -> None:
         self.gone = False
@@ -21,13 +21,13 @@ class SoonUnwanted:
     def check(self) -> None:
         self.asked += 1
         if self.gone:
-            raise NotWanted
+            raise WorkCancelled
 
     @contextlib.contextmanager
-    def when_unwanted(self, tell: Callable[[], None]) -> Iterator[None]:
+    def on_cancel(self, notify: Callable[[], None]) -> Iterator[None]:
         def stop() -> None:
             self.gone = True
-            tell()
+            notify()
 
         stopping = threading.Timer(0.05, stop)
         stopping.start()

@@ -1,4 +1,4 @@
-"""The questions of docs/queries.md."""
+"""The queries of docs/queries.md."""
 
 from __future__ import annotations
 

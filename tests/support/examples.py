@@ -1,4 +1,4 @@
-"""How many examples a property is tested with: all of them in the profile `full`, a share of them in `quick`."""
+"""The number of examples that a property is tested with: all in the profile `full`, a share in `quick`."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ FEWEST = 5
 
 
 def examples(number: int) -> int:
-    """`number` in the profile `full`; in another one the share that its own number has of the 100 of `full`."""
+    """Return `number` in the profile `full`, and a proportional share in other profiles."""
     return max(min(number, FEWEST), number * (settings.default or settings()).max_examples // FULL)

@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def extensions() -> list[setuptools.Extension]:
-    """Each extension with its name, its sources and its include folders, relative to the project's folder."""
-    from distutils.core import run_setup  # setuptools provides it, also where the standard library has none
+    """Return the extensions with their names, sources and include folders, relative to the folder of the project."""
+    from distutils.core import run_setup  # setuptools provides it where the standard library lacks it
 
     with contextlib.chdir(ROOT):
         return list(run_setup("setup.py", stop_after="init").ext_modules)

@@ -1,4 +1,4 @@
-"""Texts that a test compares with a file."""
+"""Comparison of texts with golden files."""
 
 from __future__ import annotations
 

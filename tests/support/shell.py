@@ -1,4 +1,4 @@
-"""Command lines, run as a shell runs them."""
+"""Command lines, as a shell runs them."""
 
 import contextlib
 import io
@@ -26,7 +26,7 @@ class Shell:
         return [sys.executable, "-m", "clew", *map(str, arguments)]
 
     def __call__(self, *arguments, code=0):
-        """In this process, which is as real but for what a new interpreter costs."""
+        """Run a command in this process, which saves the start of an interpreter."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             returned = call([str(argument) for argument in arguments])
@@ -34,7 +34,7 @@ class Shell:
         return Done(out.getvalue(), err.getvalue())
 
     def process(self, *arguments, code=0):
-        """As a shell runs it."""
+        """Run a command in another process, as a shell does."""
         done = subprocess.run(
             self.command(*arguments), cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=300
         )

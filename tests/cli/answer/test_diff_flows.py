@@ -1,4 +1,4 @@
-"""`clew diff` by flows: which side a run is on, what is said, what a build fails on, and what cannot be asked."""
+"""`clew diff` by flows: the sides, the output, `--fail-on`, and refused arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture
 def diff(workspace, capsys):
-    """Exit code, stdout, stderr."""
+    """Return a function that runs `clew diff` and returns the exit code, stdout and stderr."""
 
     def run(*arguments):
         code = call(["diff", *arguments, "--workspace", str(workspace)])
@@ -30,7 +30,7 @@ def diff(workspace, capsys):
     return run
 
 
-def test_two_runs_are_compared_by_functions_unless_flows_are_asked_for(diff):
+def test_diff_of_two_runs_is_by_functions_unless_flows_are_requested(diff):
     assert diff("before", "slow")[1].startswith("app:show_store got 1.")
     assert diff("before", "slow", "--by", "flows")[1].startswith("1 slower of 90 requests before and 90 after")
     assert diff("before", "slow", "--request", "show")[1].startswith("1 slower of 30 requests")
@@ -44,12 +44,12 @@ def test_two_runs_are_compared_by_functions_unless_flows_are_asked_for(diff):
         ["--before", "before", "before-2", "--", "slow", "slow-2"],
     ],
 )
-def test_several_runs_a_side_are_told_apart(diff, arguments):
+def test_diff_with_several_runs_a_side_assigns_each_side(diff, arguments):
     code, out, _ = diff(*arguments)
     assert code == 0 and out.startswith("1 slower of 180 requests before and 180 after in 3 categories; first, show: ")
 
 
-def test_a_slower_request_is_told_with_its_figures_its_call_its_flow_and_what_counts(diff):
+def test_diff_slower_request_has_its_row_call_and_flow(diff):
     lines = diff("before", "slow", "--by", "flows")[1].splitlines()
     assert lines[2].split()[:2] == ["cost", "flow"]
     assert re.match(r"\+\S+ ms  slower +30 +30 +\S+ µs +\S+ µs +\+\S+ µs … \+\S+ µs +\S+  show", lines[3].strip())
@@ -61,7 +61,7 @@ def test_a_slower_request_is_told_with_its_figures_its_call_its_flow_and_what_co
     assert "Kolmogorov-Smirnov" in lines[-1]
 
 
-def test_a_new_flow_is_told_with_what_it_comes_from(diff):
+def test_diff_new_flow_names_its_precursor(diff):
     text = diff("before", "more", "--by", "flows")[1]
     assert (
         "buy, new:\n  it may come from a flow with 30 before and 0 after (67% alike, with app:serve > app:audit)"
@@ -70,7 +70,7 @@ def test_a_new_flow_is_told_with_what_it_comes_from(diff):
     assert re.search(r"\n    \+   app:audit  \S+ µs\n", text)
 
 
-def test_a_build_fails_on_what_it_was_told_to(diff):
+def test_diff_fail_on_exits_with_3_and_the_reason(diff):
     code, _, err = diff("before", "slow", "--fail-on", "slower:5%,structure")
     assert (code, err) == (3, "clew: failed: show is slower by 5% or more\n")
     assert diff("before", "slow", "--fail-on", "slower:50%,structure")[0] == 0
@@ -80,11 +80,11 @@ def test_a_build_fails_on_what_it_was_told_to(diff):
     code, _, err = diff("before", "slow", "--by", "functions", "--fail-on", "slower:10%")
     assert (code, err) == (3, "clew: failed: app:show_store is slower by 10% or more\n")
     assert diff("before", "slow", "--by", "functions", "--fail-on", "slower:90%")[0] == 0
-    # What a build fails on is named, whatever counts otherwise.
+    # `--fail-on` applies its own threshold, whatever the other thresholds are.
     assert diff("before", "slow", "--slower", "90%", "--fail-on", "slower:5%")[0] == 3
 
 
-def test_markdown_is_a_table_and_the_flow_as_a_diff(diff):
+def test_diff_markdown_has_a_table_and_the_flow_as_a_diff(diff):
     text = diff("before", "more", "--markdown")[1]
     assert text.startswith("### clew: 1 new or more frequent of 90 requests")
     (row,) = (line for line in text.splitlines() if line.startswith("| new | buy |"))
@@ -96,7 +96,7 @@ def test_markdown_is_a_table_and_the_flow_as_a_diff(diff):
     assert "| ---: | ---: |" in functions and "app:show\\_store got" not in functions.splitlines()[4]
 
 
-def test_json_has_it_all(diff):
+def test_diff_json_has_rows_graph_and_thresholds(diff):
     answer = json.loads(diff("before", "more", "--by", "flows", "--json")[1])
     assert answer["rows"][0]["kind"] == "structural" and answer["graph"]["nodes"][0]["name"] == "app:serve"
     assert answer["thresholds"]["alpha"] == 0.05
@@ -107,7 +107,7 @@ def test_diff_with_one_request_a_side_compares_them(diff, workspace):
         clew.open(name, workspace=workspace).requests.named("buy").flows().request[0] for name in ("before", "more")
     )
     code, out, _ = diff(f"before@{first}", f"more@{last}")
-    assert code == 0 and out.startswith("one request beside one request: ")
+    assert code == 0 and out.startswith("one request compared with one request: ")
     assert "+   app:audit" in out and "Kolmogorov" not in out
 
 
@@ -142,11 +142,11 @@ def test_diff_of_incomparable_runs_prints_one_message(diff, arguments, text):
     assert code == 2 and out == "" and text in err and "Traceback" not in err
 
 
-def test_options_may_stand_after_the_second_side(diff):
+def test_diff_options_may_follow_the_second_side(diff):
     assert diff("before", "--", "slow", "--request", "show")[1].startswith("1 slower of 30 requests")
 
 
-def test_the_help_has_every_threshold_with_its_default(diff):
+def test_diff_help_has_every_threshold_with_its_default(diff):
     import dataclasses
 
     from clew.compare.requests.diff import Thresholds

@@ -1,6 +1,6 @@
-"""`clew diff` by functions: the sentence, its figures and their order, of runs whose times are made.
+"""`clew diff` by functions: the sentence, the numbers and their order, of runs with made-up times.
 
-On a busy machine one long pause in a function makes its calls scatter, so that by measured times another may come first.
+Measured times would not do: on a busy machine one long pause makes the calls of a function scatter, which changes the order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEVELS = (Level("component", (("desk", Target("shop.app", "**")), ("shelf", Targ
 
 
 def record(workspace, name, lookup_us):
-    """Orders, each of which looks something up; what `main` does once takes 3 ms longer in a run with slow ones."""
+    """Write a run of orders with one look-up each; `main` itself takes 3 ms longer in a run with slow look-ups."""
     folder, info = create_run(
         workspace, name=name, command=["shop"], spec="", plan=dump(Plan(levels=LEVELS)), cwd=workspace
     )
@@ -60,7 +60,7 @@ def answer(shop, *arguments):
     return json.loads(shop("diff", *arguments, "--json").stdout)
 
 
-def test_diff_says_it_in_one_sentence_first(shop):
+def test_diff_by_functions_starts_with_one_sentence(shop):
     lines = shop("diff", "before", "after").stdout.splitlines()
     assert lines[0] == (
         "shop.stock:Stock.lookup got 546x slower: 5.5 µs -> 3 ms per call over 20 calls, +59.9 ms in all (95 % of the change)"
@@ -74,14 +74,14 @@ def test_diff_says_it_in_one_sentence_first(shop):
     assert "and 1 more" in shop("diff", "before", "after", "--rows", "2").stdout.splitlines()[-3]
 
 
-def test_diff_at_another_level_and_as_json(shop):
+def test_diff_by_functions_supports_level_and_json(shop):
     first = shop("diff", "before", "after", "--level", "component").stdout.splitlines()[0]
     assert first.startswith("shelf got 546x slower")
     row = answer(shop, "before", "after")["rows"][0]
     assert (row["label"], row["callsBefore"], row["callsAfter"]) == ("shop.stock:Stock.lookup", 20, 20)
 
 
-def test_functions_of_several_runs_are_compared_by_their_means(shop):
+def test_diff_by_functions_of_several_runs_compares_means(shop):
     done = shop("diff", "before", "before", "--", "after", "--by", "functions")
     first, *_, last = done.stdout.splitlines()
     assert first.endswith("; means of a run, of 2 runs before and 1 run after")

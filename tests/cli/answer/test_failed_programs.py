@@ -1,4 +1,4 @@
-"""What the commands say about programs that failed, and about log files with other names than `.log`."""
+"""The answers of the commands about failed programs, and about log files without the suffix `.log`."""
 
 import json
 import re
@@ -47,13 +47,13 @@ def test_why_of_failed_program_explains_exception_that_ended_it(shell, record):
     assert "nothing failed" not in said
 
 
-def test_a_program_that_failed_without_an_exception_is_not_said_to_have_worked(shell, record):
+def test_path_of_failed_program_without_exception_names_the_exit_code(shell, record):
     record("import os\ndef main():\n    pass\nmain()\nos._exit(7)\n", code=7)
     said = shell("path").stdout.splitlines()[0]
     assert "the last event, as the program ended with 7" in said
 
 
-def test_any_file_that_is_no_source_can_be_a_log_file(shell, record):
+def test_why_at_accepts_any_non_source_file_as_a_log(shell, record):
     record(LOGS)
     lines = (shell.folder / "server.log.1").read_text().splitlines()
     (shell.folder / "copy.txt").write_text("\n".join(["a heading", *lines]))
@@ -74,7 +74,7 @@ main()
 """
 
 
-def test_every_answer_about_a_process_that_was_killed_says_so(shell, record):
+def test_answers_about_a_killed_process_say_that_it_died(shell, record):
     done = record(KILLED, code=137)
     assert re.search(r"process \d+ was killed while it was recorded; all events before that are available", done.stderr)
     assert "died while it was recorded" in shell("slice", "--where", "text~about").stderr
@@ -88,11 +88,11 @@ def test_every_answer_about_a_process_that_was_killed_says_so(shell, record):
         assert "died while it was recorded" in shell(*command, code=1).stderr
 
 
-def test_a_process_that_ends_well_did_not_die(shell, record):
+def test_runs_of_process_that_ends_normally_has_no_problems(shell, record):
     assert "was killed" not in record(LOGS).stderr
     assert json.loads(shell("runs", "--json").stdout)["runs"][0]["problems"] == []
 
 
-def test_a_wrong_condition_is_named_in_the_words_of_the_command_line(shell, record):
+def test_slice_invalid_condition_is_quoted_as_typed(shell, record):
     record(LOGS)
     assert "'text=~(': not a regular expression" in shell("slice", "--where", "text=~(", code=2).stderr

@@ -1,4 +1,4 @@
-"""What the commands say of missing events, and of times that two machines' clocks show."""
+"""The answers of the commands about missing events and about the clocks of two machines."""
 
 import json
 
@@ -17,28 +17,28 @@ def torn(shell):
 
 
 def lines_of(text, *parts):
-    """The numbers of the lines that have these words, one each."""
+    """Return the number of the first line with each of the parts."""
     lines = text.splitlines()
     return [next(number for number, line in enumerate(lines) if part in line) for part in parts]
 
 
-def test_why_says_what_is_missing_where_it_passes_it(torn):
+def test_why_names_gaps_and_clocks_between_its_steps(torn):
     text = torn("why").stdout
     answered, gone, asked = lines_of(text, "server.answer", GONE, "server.answer received message question 1")
     assert answered < gone < asked
     error, crossed = lines_of(text, "ERROR the answer is wrong", CORRECTED)
     assert error < crossed < answered
-    # Sentences stand across the columns, which are as wide as without them.
+    # Sentences span the columns without making them wider.
     assert max(len(line) for line in text.splitlines() if " / " in line) < 160
 
 
-def test_why_has_it_as_data(torn):
+def test_why_json_has_gaps_and_clocks(torn):
     (answer,) = json.loads(torn("why", "--json").stdout)["answers"]
     steps = [(step["machine"], step["clock"], [gap["lost"] for gap in step["gaps"]]) for step in answer["chain"]]
     assert steps[:3] == [("north", "", []), ("south", CORRECTED, [41]), ("north", CORRECTED, [])]
 
 
-def test_a_path_says_once_what_is_missing_and_where_it_crosses(torn):
+def test_path_names_each_gap_once_and_every_clock_crossing(torn):
     text = torn("path").stdout
     assert text.count(GONE) == 1
     assert text.count(CORRECTED) == 4
@@ -50,7 +50,7 @@ def test_a_path_says_once_what_is_missing_and_where_it_crosses(torn):
     }
 
 
-def test_a_slice_says_at_its_time_what_is_missing(torn):
+def test_slice_names_gaps_at_their_time(torn):
     done = torn("slice", "wrong")
     before, gone, after = lines_of(done.stdout, "server:answer  ran too often", "missing", "recorded again")
     assert before < gone < after
@@ -71,7 +71,7 @@ def test_runs_lists_gaps_with_their_reasons(torn):
     assert told["machines"][1]["clock"].startswith("−5 ms")
 
 
-def test_sql_knows_gaps_and_machines(torn):
+def test_sql_has_tables_of_gaps_and_machines(torn):
     assert torn("sql", "select lost, function from gaps", "--csv").stdout.splitlines() == [
         "lost,function",
         "41,store:look_up",
@@ -79,7 +79,7 @@ def test_sql_knows_gaps_and_machines(torn):
     assert torn("sql", "select name from machines", "--csv").stdout.splitlines() == ["name", "north", "south"]
 
 
-def test_a_run_that_is_whole_says_nothing_of_gaps(shop):
+def test_why_and_path_of_complete_run_mention_no_gaps(shop):
     for command in ("why", "path"):
         text = shop(command).stdout
         assert "missing" not in text and "clock" not in text

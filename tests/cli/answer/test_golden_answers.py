@@ -1,4 +1,4 @@
-"""The commands' answers about a recorded program: golden texts, with what differs from run to run made equal."""
+"""The answers of the commands about a recorded program as golden texts, with times and counts made equal."""
 
 import io
 import json
@@ -18,7 +18,7 @@ run before (WHEN)
 
        time  where it ran           what happened                                             source            because of
 +0.TTTTTT s  shop.app / order 17    ERROR Order failed: item 17 is sold out                   shop/app.py:18
-+0.TTTTTT s  shop.app / sweeper     Stock.lookup (item 17) used what Stock.mark_sold defined  shop/stock.py:21  state item 17
++0.TTTTTT s  shop.app / sweeper     Stock.lookup used item 17, which Stock.mark_sold defined  shop/stock.py:21  state item 17
 +0.TTTTTT s  shop.app / MainThread  Sweeper.run began as a thread that app.main started       shop/app.py:34    thread.start
 +0.TTTTTT s  shop.app / MainThread  thread MainThread of shop.app began                       shop/app.py:34    began it
 4 steps · N events of N (P) led to it, in 1 process and 3 strands, by 3 edges · D
@@ -40,7 +40,7 @@ def test_why_prints_the_chain_back_to_the_root(shop):
     assert plain(shop("why", "Order failed", "--run", "before").stdout) == WHY
 
 
-def test_why_leaves_out_the_middle_of_a_chain_that_is_longer_than_asked_for(shop):
+def test_why_steps_leaves_out_the_middle_of_a_longer_chain(shop):
     whole = data(shop("why", "Order failed", "--run", "before", "--json"))["answers"][0]
     assert whole["hiddenSteps"] == 0
     assert len(whole["chain"]) > 3
@@ -55,7 +55,7 @@ def test_why_leaves_out_the_middle_of_a_chain_that_is_longer_than_asked_for(shop
     assert len(plain(printed).splitlines()) == len(lines) - short["hiddenSteps"] + 1
 
 
-def test_why_takes_a_line_of_a_log_a_logging_call_or_an_event(shop):
+def test_why_at_accepts_a_log_line_a_logging_call_or_an_event(shop):
     lines = (shop.folder / "shop.log").read_text().splitlines()
     number = next(number for number, line in enumerate(lines, 1) if "Order failed" in line)
     assert plain(shop("why", "--at", f"shop.log:{number}").stdout) == WHY
@@ -65,7 +65,7 @@ def test_why_takes_a_line_of_a_log_a_logging_call_or_an_event(shop):
     assert plain(shop("why", "--event", event, "--run", "before").stdout) == WHY
 
 
-def test_why_takes_a_line_from_standard_input_and_a_place_without_an_option(shop, monkeypatch):
+def test_why_accepts_standard_input_and_a_place_without_an_option(shop, monkeypatch):
     lines = (shop.folder / "shop.log").read_text().splitlines()
     number, line = next((number, line) for number, line in enumerate(lines, 1) if "Order failed" in line)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"\napp  | {line}\n".encode())))
@@ -82,10 +82,10 @@ def test_why_without_a_target_means_the_newest_error(shop):
     assert plain(shop("why", "--run", "before").stdout) == WHY
 
 
-def test_the_causes_of_an_event_are_listed_each_with_the_command_that_explains_it(shop):
+def test_why_causes_lists_each_cause_with_its_command(shop):
     listed = data(shop("why", "Order failed", "--run", "before", "--causes", "--json"))["answers"][0]
     assert listed["title"] == "ERROR Order failed: item 17 is sold out"
-    assert listed["causes"][0]["title"] == "Stock.lookup (item 17) used what Stock.mark_sold defined"
+    assert listed["causes"][0]["title"] == "Stock.lookup used item 17, which Stock.mark_sold defined"
     printed = shop("why", "Order failed", "--run", "before", "--causes").stdout
     for cause in listed["causes"]:
         assert f"clew why --run before --event {cause['event']}\n" in printed
@@ -104,7 +104,7 @@ def test_why_with_several_matching_lines_explains_newest_unless_all_is_given(sho
     assert shop("why", "s", "--all").stdout.count("steps · ") == 4
 
 
-def test_the_json_of_why_keeps_its_keys(shop):
+def test_why_json_has_exactly_its_keys(shop):
     answer = data(shop("why", "Order failed", "--json"))
     assert list(answer) == ["run", "matches", "answers"]
     (one,) = answer["answers"]
@@ -152,9 +152,9 @@ main(int(sys.argv[1]))
 """
 
 
-def test_calls_that_the_budget_only_counted_are_called_so(shell):
+def test_counted_calls_are_reported_by_diff_aggregate_and_runs(shell):
     (shell.folder / "loop.py").write_text(LOOP)
-    # Said or not, it is noted with the run.
+    # The problem is stored with the run, also with --quiet.
     for name, calls, quiet in (("few", 200_000, ["--quiet"]), ("many", 600_000, [])):
         shell.process("run", *quiet, "--workspace", ".", "--name", name, "--", sys.executable, "loop.py", calls)
     listed = {run["name"]: run["problems"] for run in data(shell("runs", "--json"))["runs"]}
@@ -191,7 +191,7 @@ def test_diff_of_incomparable_runs_names_the_reason(shop, arguments, text):
     assert done.stdout == "" and text in done.stderr
 
 
-def test_slice_lists_what_led_to_some_events(shop):
+def test_slice_lists_the_causes_of_events(shop):
     done = shop(
         "slice", "--run", "before", "--where", "text~Order failed", "--only", "kind=~log|define",
         "--select", "strand,kind,text",
@@ -206,14 +206,14 @@ def test_slice_lists_what_led_to_some_events(shop):
     )
 
 
-def test_slice_takes_a_part_of_a_log_message_as_the_other_commands_do(shop):
+def test_slice_text_equals_the_conditions_on_log_and_text(shop):
     assert (
         shop("slice", "Order failed").stdout
         == shop("slice", "--where", "kind=log", "--where", "text~Order failed").stdout
     )
 
 
-def test_slice_goes_forward_and_gives_json(shop):
+def test_slice_forward_json_has_the_effects(shop):
     answer = data(
         shop(
             "slice",
@@ -273,7 +273,7 @@ def test_path_adds_up_to_its_total(shop):
     assert "no log line of run after has" in shop("path", "zzz", code=1).stderr
 
 
-def test_path_says_what_a_faster_function_would_save_and_what_was_left_behind(shop):
+def test_path_what_if_shows_the_saving_and_branches(shop):
     asked = ("path", "Order failed", "--run", "after")
     answer = data(shop(*asked, "--what-if", "shop.stock:Stock.lookup=50%", "--json"))
     (what_if,) = answer["whatIf"]
@@ -291,7 +291,7 @@ def test_path_says_what_a_faster_function_would_save_and_what_was_left_behind(sh
 
 
 @pytest.mark.parametrize("level", ["function", "class", "module", "component", "task", "thread", "process", "machine"])
-def test_no_label_works_or_waits_longer_than_its_calls_last(shop, level):
+def test_aggregate_self_and_waiting_times_are_at_most_the_total(shop, level):
     rows = data(shop("aggregate", "--run", "before", "--level", level, "--json"))["labels"]
     called = [row for row in rows if row["calls"]]
     assert called
@@ -299,7 +299,7 @@ def test_no_label_works_or_waits_longer_than_its_calls_last(shop, level):
         assert row["waitingNs"] <= row["totalNs"] and row["selfNs"] <= row["totalNs"], row
 
 
-def test_a_run_of_no_events_has_nothing_to_sum(shell):
+def test_aggregate_of_run_without_events_names_the_reason(shell):
     shell.process("run", "--workspace", ".", "--name", "empty", "--", "true")
     done = shell("aggregate", "--run", "empty", code=1)
     assert done.stdout == "" and done.stderr.startswith(
@@ -307,7 +307,7 @@ def test_a_run_of_no_events_has_nothing_to_sum(shell):
     )
 
 
-def test_aggregate_sums_the_run_or_what_led_to_a_line(shop):
+def test_aggregate_sums_the_run_or_the_causes_of_a_line(shop):
     rows = data(shop("aggregate", "--run", "before", "--json"))["labels"]
     assert {row["label"]: row["calls"] for row in rows}["shop.app:order"] == 20
     rows = data(shop("aggregate", "Order failed", "--run", "before", "--json"))["labels"]
@@ -318,7 +318,7 @@ def test_aggregate_sums_the_run_or_what_led_to_a_line(shop):
     assert "clew slice" in shop("aggregate", "--level", "event", code=2).stderr
 
 
-def test_a_table_is_one_line_a_row_when_piped_and_coloured_on_a_terminal(shop):
+def test_table_is_coloured_only_on_a_terminal(shop):
     assert "\x1b" not in shop("runs").stdout
     leader, follower = pty.openpty()
     process = subprocess.Popen(
@@ -339,7 +339,7 @@ def test_a_table_is_one_line_a_row_when_piped_and_coloured_on_a_terminal(shop):
     assert b"\x1b[1m" in out
 
 
-def test_notes_name_files_within_the_run_and_equal_ones_are_one(shop, tmp_path, capsys):
+def test_notes_name_files_inside_the_run_and_join_equal_notes(shop, tmp_path, capsys):
     from types import SimpleNamespace
 
     from clew.cli.output.options import print_notes, print_problems
@@ -358,7 +358,7 @@ def test_notes_name_files_within_the_run_and_equal_ones_are_one(shop, tmp_path, 
     ]  # fmt: skip
 
 
-def test_the_standard_librarys_files_are_named_short_everywhere(shell):
+def test_standard_library_files_have_short_names_in_every_answer(shell):
     (shell.folder / "waits.py").write_text(
         "import asyncio, logging, threading\n\ndef work():\n    pass\n\nasync def main():\n"
         "    thread = threading.Thread(target=work)\n    thread.start()\n    thread.join()\n"
@@ -370,20 +370,20 @@ def test_the_standard_librarys_files_are_named_short_everywhere(shell):
     for answer in (why, path, summed):
         assert os.path.dirname(os.__file__) not in answer
     assert "<stdlib>/asyncio/events.py:" in why
-    # A function's place is where it begins, not the line in it that logs; a thread has none.
+    # The place of a function is its first line, not the line that logs; a thread has no place.
     functions = {line.split()[-2]: line.split()[-1] for line in summed.splitlines() if "waits.py" in line}
     assert functions == {"waits:main": "waits.py:6", "waits:work": "waits.py:3"}
-    stretches = path.partition(" in total: ")[0]  # below are branches, by their events
+    stretches = path.partition(" in total: ")[0]  # the branches below have places of events
     assert {line.split()[-1] for line in stretches.splitlines() if "  waits:main  " in line} == {"waits.py:6"}
     assert "<stdlib>" not in summed
 
 
 @pytest.mark.parametrize("words", [("why", "sold out"), ("slice", "sold out"), ("sql", "select id from events")])
-def test_the_numbers_of_events_of_a_run_that_goes_on_are_said_to_be_those_of_now(shell, words):
+def test_answers_about_live_run_note_that_event_numbers_change(shell, words):
     run = empty_run(shell.folder, "live")
     run.process("app").thread().log("item 17 is sold out", level=40)
     folder = run.write()
-    save_run(folder, run.info)  # nobody has ended it
+    save_run(folder, run.info)  # the run is live
     note = "clew: note: run live is live: event numbers are valid now and change as events arrive"
     for more in ((), ("--json",)):
         assert note in shell(*words, *more).stderr.splitlines()

@@ -1,4 +1,4 @@
-"""`clew localize`: what is said, what a build fails on, and what cannot be asked; `clew/localize` answers the same."""
+"""`clew localize`: the output, `--fail-on` and refused arguments; `clew/localize` gives the same answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture
 def localize(workspace, capsys):
-    """Exit code, stdout, stderr."""
+    """Return a function that runs `clew localize` and returns the exit code, stdout and stderr."""
 
     def run(*arguments):
         code = call(["localize", *arguments, "--workspace", str(workspace)])
@@ -36,7 +36,7 @@ def localize(workspace, capsys):
     return run
 
 
-def test_the_slow_function_is_first_with_its_times_and_place(localize):
+def test_localize_slow_function_is_first_with_its_times(localize):
     code, out, _ = localize("slow", "--against", "before")
     assert code == 0
     assert out.startswith("first suspect of 90 requests against 90: app:show_store itself takes ")
@@ -44,7 +44,7 @@ def test_the_slow_function_is_first_with_its_times_and_place(localize):
     assert "Suspects are ranked by bits" in out
 
 
-def test_an_added_call_is_its_callers(localize):
+def test_localize_added_call_is_evidence_against_its_caller(localize):
     found = json.loads(localize("more", "--against", "before", "--json")[1])
     first = found["suspects"][0]
     assert (first["method"], first["evidence"][0]["kind"]) == ("app:serve", "call")
@@ -52,11 +52,11 @@ def test_an_added_call_is_its_callers(localize):
     assert first["evidence"][0]["after"] == pytest.approx(1 / 3, abs=0.01)
 
 
-def test_several_runs_are_one_reference(localize):
+def test_localize_several_reference_runs_are_joined(localize):
     assert "of 90 requests against 180" in localize("slow", "--against", "before", "--against", "before-2")[1]
 
 
-def test_a_build_fails_on_bits(localize):
+def test_localize_fail_on_exits_with_3_above_the_bits(localize):
     assert localize("slow", "--against", "before", "--fail-on", "0.1")[0] == 3
     assert localize("slow", "--against", "before", "--fail-on", "9")[0] == 0
 
@@ -90,7 +90,7 @@ def test_localize_with_wrong_arguments_prints_one_sentence(localize, arguments, 
     assert code == 2 and out == "" and what in err and "Traceback" not in err
 
 
-def test_the_server_answers_with_examples_and_places(workspace):
+def test_localize_request_has_examples_and_places(workspace):
     session = Session(workspace)
     found = answer(session, "clew/localize", {"suspect": ["slow"], "reference": ["before"], "maxSuspects": 1})
     (first,) = found["suspects"]
@@ -101,7 +101,7 @@ def test_the_server_answers_with_examples_and_places(workspace):
         answer(session, "clew/localize", {"suspect": []})
 
 
-def test_without_a_reference_the_server_says_how_requests_were_told_apart(workspace):
+def test_localize_request_without_reference_has_clusters(workspace):
     found = answer(Session(workspace), "clew/localize", {"suspect": ["slow"]})
     assert found["reference"] == [] and sum(cluster["requests"] for cluster in found["clusters"]) == 90
     assert {cluster["method"] for cluster in found["clusters"]} <= {"pca", "robust z", "none"}

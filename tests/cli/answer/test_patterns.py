@@ -1,4 +1,4 @@
-"""`clew patterns`: the table, one pattern's calls, what a build fails on, and what cannot be."""
+"""`clew patterns`: the table, the calls of one pattern, `--fail-on`, and refused arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.shell import Shell
 
 @pytest.fixture(scope="module")
 def orders(tmp_path_factory):
-    """Two threads that read, book and store; one booking in nine is audited, and raises."""
+    """Write a run of two threads that read, book and store; one booking in nine is audited, and raises."""
     folder = tmp_path_factory.mktemp("orders")
     for name, rounds in (("orders", 90), ("nothing", 0)):
         place, info = create_run(folder, name=name, command=["app"], spec="", plan=dump(Plan()), cwd=folder)
@@ -31,7 +31,7 @@ def orders(tmp_path_factory):
     return Shell(folder)
 
 
-def test_patterns_are_a_table_with_bars_and_the_first_one_is_told(orders):
+def test_patterns_prints_a_table_and_the_details_of_the_first(orders):
     lines = orders("patterns", "orders").stdout.splitlines()
     assert lines[0].startswith("run orders: 2 patterns in 1,") and "read, book(price), store" in lines[0]
     header = lines[2].split()
@@ -45,13 +45,13 @@ def test_patterns_are_a_table_with_bars_and_the_first_one_is_told(orders):
     assert "app:read" in told and "    app:price" in told and "followed by itself (" in told
 
 
-def test_patterns_can_be_limited_to_one_thread_and_to_a_number(orders):
+def test_patterns_can_be_limited_by_strand_and_number(orders):
     text = orders("patterns", "orders", "--strand", "worker", "--top", "1").stdout
     assert "of 1 strand;" in text and "strands" not in text.splitlines()[2]
     assert "and 1 more pattern; use --top to show more" in text
 
 
-def test_another_pattern_is_told_by_its_id(orders):
+def test_patterns_with_id_prints_the_details_of_that_pattern(orders):
     found = json.loads(orders("patterns", "orders", "--json").stdout)
     second = found["patterns"][1]
     assert found["hiddenPatterns"] == 0 and second["raised"] == 1
@@ -68,13 +68,13 @@ def test_another_pattern_is_told_by_its_id(orders):
         ("count:3", "; 1 more pattern fails, too"),
     ],
 )
-def test_a_build_fails_on_what_it_must_not_find(orders, limit, said):
+def test_patterns_fail_on_exits_with_3_and_the_reason(orders, limit, said):
     done = orders("patterns", "orders", "--fail-on", limit, code=3)
     assert said in done.stderr and "read, book" in done.stdout
     assert json.loads(orders("patterns", "orders", "--fail-on", limit, "--json", code=3).stdout)["patterns"]
 
 
-def test_a_build_passes_when_nothing_is_beyond_the_limits(orders):
+def test_patterns_fail_on_within_the_limits_exits_with_0(orders):
     assert orders("patterns", "orders", "--fail-on", "count:1000,share:99%").stderr == ""
 
 
@@ -88,18 +88,18 @@ def test_a_build_passes_when_nothing_is_beyond_the_limits(orders):
         (("never",), "no run named 'never'"),
     ],
 )
-def test_a_mistake_is_one_message(orders, words, said):
+def test_patterns_invalid_arguments_print_one_message(orders, words, said):
     done = orders("patterns", *words, code=2)
     assert said in done.stderr and done.stdout == ""
 
 
-def test_a_run_in_which_nothing_happens_says_so(orders):
+def test_patterns_of_run_without_repetition_say_so(orders):
     text = orders("patterns", "nothing").stdout
     assert "no sequence of 3 or more calls repeats" in text
     assert "find smaller patterns" in orders("patterns", "orders", "--min-calls", "50").stdout
 
 
-def test_a_recorded_program(shop):
+def test_patterns_of_recorded_program_name_its_calls(shop):
     text = shop("patterns", "before", "--min-calls", "2").stdout
     assert text.startswith("run before: ") and "order(check(Stock.lookup))" in text
     assert "clew patterns --strand worker --top 5" in shop("patterns", "--help").stdout

@@ -1,11 +1,11 @@
-"""`clew python`: what the user types is run, with the run at hand; mistakes in a question are one sentence."""
+"""`clew python` runs what the user types, with `run` loaded; an error in a query is one sentence."""
 
 from __future__ import annotations
 
 import subprocess
 
 
-def test_an_expression_shows_its_answer(shop):
+def test_python_command_prints_the_value_of_expressions(shop):
     shown = shop(
         "python", "after", "-c", "x = run.events.where(kind='enter')\nx.count() > 3\nx.group_by('kind').count()"
     )
@@ -14,12 +14,12 @@ def test_an_expression_shows_its_answer(shop):
     assert "enter" in shown.stdout.splitlines()[-1]
 
 
-def test_a_mistake_in_a_question_is_one_sentence(shop):
+def test_python_command_query_error_prints_one_sentence(shop):
     assert "did you mean 'level'?" in shop("python", "-c", "run.events.where(levl='ERROR')", code=2).stderr
     assert "-c: " in shop("python", "-c", "run.events.(", code=2).stderr
 
 
-def test_a_prompt_goes_on_after_a_mistake(shop):
+def test_python_prompt_continues_after_an_error(shop):
     typed = "run.events.where(levl=3)\n1 / 0\nrun.info.name\n"
     done = subprocess.run(
         shop.command("python", "after"),

@@ -1,4 +1,4 @@
-"""`clew walk`: by steps that are given, and by keys."""
+"""`clew walk` with `--steps`, and with keys on a terminal."""
 
 import json
 import os
@@ -41,11 +41,11 @@ def plain(text):
     return re.sub(r"event \d+", "event N", re.sub(r"[\d.]+ (ns|µs|ms|s)\b", "D", text))
 
 
-def test_a_walk_prints_each_step_and_where_one_can_go_on(shop):
+def test_walk_prints_each_step_and_the_next_steps(shop):
     assert plain(shop("walk", "Order failed", "--run", "before", "--steps", "cause,out").stdout) == WALK
 
 
-def test_the_json_of_a_walk_has_every_step(shop):
+def test_walk_json_has_every_step(shop):
     answers = json.loads(
         shop("walk", "Order failed", "--run", "before", "--steps", "cause,back,out:1", "--json").stdout
     )
@@ -55,7 +55,7 @@ def test_the_json_of_a_walk_has_every_step(shop):
     assert again[0]["card"] == answers[1]["card"]
 
 
-def test_a_step_that_leads_nowhere_says_why(shop):
+def test_walk_step_without_an_end_names_the_reason(shop):
     done = shop("walk", "--event", 0, "--run", "before", "--steps", "previous").stdout
     assert "previous: it is the first event of thread MainThread\n" in done
 
@@ -69,15 +69,15 @@ def test_a_step_that_leads_nowhere_says_why(shop):
         (["x", "--pick", "best"], "'best' is not one of 'last', 'first', 'slowest', 'failed'"),
     ],
 )
-def test_mistakes_are_one_message(shop, words, said):
+def test_walk_invalid_arguments_print_one_message(shop, words, said):
     assert said in shop("walk", *words, code=2).stderr
 
 
-def test_a_log_line_that_is_not_there_is_one_message(shop):
+def test_walk_unknown_log_line_prints_one_message(shop):
     assert shop("walk", "nonsense", code=1).stderr.startswith("clew: no log line of run after has 'nonsense'")
 
 
-def test_on_a_terminal_keys_are_steps(shop):
+def test_walk_on_a_terminal_takes_keys_as_steps(shop):
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         shop.command("walk", "Order failed", "--run", "before"),
@@ -103,7 +103,7 @@ def test_on_a_terminal_keys_are_steps(shop):
         for key, said in (
             ("\x1b[D", "Stock.mark_sold defined item 17"),
             ("b", "Order failed: item 17"),
-            ("o", "out to what began it: request order began"),
+            ("o", "out to its opener: request order began"),
             ("?", "q quit"),
         ):
             os.write(leader, key.encode())

@@ -1,4 +1,4 @@
-"""On a terminal that is too narrow for a table each row is a few lines: texts first, then figures with their names."""
+"""On a terminal too narrow for a table each row becomes a few lines: texts first, then numbers with their names."""
 
 from rich.console import Console
 
@@ -26,7 +26,7 @@ def printed(width):
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def test_each_row_is_its_texts_and_below_them_its_figures():
+def test_stacked_table_row_has_texts_then_named_numbers():
     assert printed(64) == [
         "shelf:Shelf.audit  planted/shelf.py:80",
         "    change +1.93 s · before – · after 32.1 ms",
@@ -36,7 +36,7 @@ def test_each_row_is_its_texts_and_below_them_its_figures():
     ]
 
 
-def test_lines_of_figures_break_between_figures_only():
+def test_stacked_table_breaks_lines_between_numbers_only():
     lines = printed(36)
     assert [line for line in lines if line.startswith("    ")] == [
         "    change +1.93 s · before –",
@@ -47,8 +47,8 @@ def test_lines_of_figures_break_between_figures_only():
     assert max(map(len, lines)) <= 36
 
 
-def test_a_table_is_too_narrow_when_figures_leave_texts_no_room():
-    # The figures have 8, 6 and 7 characters, the texts 12 at least, and two are between any of them.
+def test_is_too_narrow_when_numbers_leave_texts_too_little_width():
+    # The numbers have 8, 6 and 7 characters, the texts at least 12, with two blanks between columns.
     assert not is_too_narrow(8 + 6 + 7 + 2 * 12 + 4 * 2, made())
     assert is_too_narrow(8 + 6 + 7 + 2 * 12 + 4 * 2 - 1, made())
     short = table("id", "name")

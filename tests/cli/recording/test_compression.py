@@ -1,4 +1,4 @@
-"""A run is packed while it goes on and when it ends; what outlives `clew run` is packed when that ends."""
+"""A run is compressed while it is live and at its end; a process that outlives `clew run` at its own end."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 from clew.cli.output.compression_progress import wait_until_packed
 from clew.records.format.header import HEADER_SIZE
 from clew.records.read.reader import read_run
-from clew.records.run.directory import load_run, packed_files, trace_files
+from clew.records.run.directory import compressed_files, load_run, trace_files
 
 PROGRAM = """
 import os, sys, time
@@ -51,7 +51,7 @@ def raw_sizes(folder):
     return {path.stat().st_size for path in trace_files(folder)}
 
 
-def test_a_small_run_is_packed_when_it_ends(shell):
+def test_small_run_is_compressed_at_its_end(shell):
     found, folder = run(shell, 100)
     assert raw_sizes(folder) == {HEADER_SIZE}
     assert found["events"] == 2 * (1 + 100)
@@ -59,7 +59,7 @@ def test_a_small_run_is_packed_when_it_ends(shell):
     assert found["bytes"] < 3 * HEADER_SIZE
 
 
-def test_a_large_run_is_packed_while_it_goes_on(shell):
+def test_large_run_is_compressed_while_it_is_live(shell):
     found, folder = run(shell, 300_000)
     assert raw_sizes(folder) == {HEADER_SIZE}
     assert found["events"] == 2 * (1 + 300_000)
@@ -67,7 +67,7 @@ def test_a_large_run_is_packed_while_it_goes_on(shell):
     assert found["bytes"] <= 3 * 300_000
 
 
-def test_a_process_that_outlives_its_run_is_packed_when_it_ends(shell, tmp_path):
+def test_process_that_outlives_clew_run_is_compressed_at_its_end(shell, tmp_path):
     _, folder = run(shell, 100, tmp_path / "end")
     assert load_run(folder).finished
     assert len(trace_files(folder)) == 2
@@ -75,10 +75,10 @@ def test_a_process_that_outlives_its_run_is_packed_when_it_ends(shell, tmp_path)
     wait_for(lambda: raw_sizes(folder) == {HEADER_SIZE})
     records = read_run(folder)
     assert records.problems == []
-    assert all(packed_files(process.path) for process in records.processes)
+    assert all(compressed_files(process.path) for process in records.processes)
 
 
-def test_keep_newest_is_part_of_the_plan(shell):
+def test_run_option_keep_newest_is_part_of_the_plan(shell):
     found, folder = run(shell, 100, options=("--quota", "3MB", "--keep", "newest"))
     plan = json.loads((folder / "plan.json").read_text())
     assert (plan["quota"], plan["keep"]) == (3 << 20, "newest")
@@ -90,7 +90,7 @@ class Interrupted:
         raise KeyboardInterrupt
 
 
-def test_a_ctrl_c_ends_the_waiting_only():
+def test_wait_until_packed_interrupted_returns_false():
     assert not wait_until_packed(Interrupted(), quiet=True)
 
 
@@ -100,7 +100,7 @@ class Long:
             told(done, 5)
 
 
-def test_packing_that_takes_long_shows_a_bar(monkeypatch, capfd):
+def test_wait_until_packed_that_is_slow_shows_a_progress_bar(monkeypatch, capfd):
     monkeypatch.setattr("clew.cli.output.compression_progress.DELAY_SECONDS", -1.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert wait_until_packed(Long(), quiet=False)

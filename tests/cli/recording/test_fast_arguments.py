@@ -1,4 +1,4 @@
-"""The short way to read `clew run` against click, which defines the command."""
+"""The fast reader of `clew run` arguments equals click, which defines the command."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ WORDS = st.sampled_from(
 
 
 def by_click(arguments, monkeypatch):
-    """What the command calls `record` with; None when it does not get that far."""
+    """Return the options that click passes to `record`, or None when it does not call it."""
     given = []
     monkeypatch.setattr(run, "record", lambda options: given.append(options) or 0)
     try:
@@ -30,7 +30,7 @@ def by_click(arguments, monkeypatch):
 
 
 @given(st.lists(WORDS, max_size=7))
-def test_fast_arguments_are_those_that_click_reads(arguments):
+def test_fast_arguments_equal_those_of_click(arguments):
     with pytest.MonkeyPatch.context() as monkeypatch:
         found = fast_arguments.read(["run", *arguments])
         if found is not None:
@@ -61,17 +61,17 @@ def test_fast_arguments_of_usual_commands_load_no_click(arguments, monkeypatch):
         ["run", "--workspace", "/nowhere", "--", "app"], ["run", "--spec", "a.esl", "app"], ["run", "--keep", "newest", "app"],
     ],
 )  # fmt: skip
-def test_help_mistakes_and_what_is_rare_are_left_to_click(arguments):
+def test_fast_arguments_leave_help_errors_and_rare_options_to_click(arguments):
     assert fast_arguments.read(arguments) is None
 
 
-def test_every_option_is_known_or_left_to_click():
+def test_fast_arguments_know_every_option_or_leave_it_to_click():
     names = {name for option in run.run.params for name in option.opts}
     assert names - {"command"} == {*fast_arguments._FLAGS, *fast_arguments._VALUES, "--spec", "--keep", "--set"}
     assert set(fast_arguments.Options._fields) == {option.name for option in run.run.params}
 
 
-def test_a_run_loads_neither_click_nor_what_it_needs(tmp_path):
+def test_run_command_imports_neither_click_nor_its_dependencies(tmp_path):
     code = (
         "import sys; from clew.cli.main import call\n"
         "call(['run', '-q', '--', sys.executable, '-c', '1'])\n"

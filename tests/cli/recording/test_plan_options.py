@@ -1,4 +1,4 @@
-"""What `clew run --spec` says of the spec before the program starts."""
+"""The problems of the spec that `clew run --spec` prints before the program starts."""
 
 import pytest
 
@@ -14,8 +14,8 @@ payload far.away:go value x;
 
 
 @pytest.fixture
-def said(tmp_path, monkeypatch, capsys):
-    def say(text, files):
+def printed(tmp_path, monkeypatch, capsys):
+    def run(text, files):
         for name, content in files.items():
             (tmp_path / name).write_text(content)
         (tmp_path / "app.esl").write_text(text)
@@ -24,11 +24,11 @@ def said(tmp_path, monkeypatch, capsys):
         assert chosen_plan("clew run", tmp_path / "app.esl", tmp_path, **options) is not None
         return capsys.readouterr().err.splitlines()
 
-    return say
+    return run
 
 
-def test_patterns_of_packages_without_source_here_are_told_once_with_their_number(said, tmp_path):
-    lines = said(SPEC, {"here.py": "def serve(): pass\n"})
+def test_run_spec_patterns_without_source_are_one_warning(printed, tmp_path):
+    lines = printed(SPEC, {"here.py": "def serve(): pass\n"})
     spec = tmp_path / "app.esl"
     assert lines == [
         f"{spec}:3:7: warning: no function matches `here:serv`; did you mean `here:serve`?",
@@ -39,7 +39,7 @@ def test_patterns_of_packages_without_source_here_are_told_once_with_their_numbe
     ]
 
 
-def test_a_single_one_is_told_with_its_place(said, tmp_path):
-    lines = said("include standard;\nscope shop.**;\n", {"here.py": ""})
+def test_run_spec_single_pattern_without_source_is_a_warning_with_its_place(printed, tmp_path):
+    lines = printed("include standard;\nscope shop.**;\n", {"here.py": ""})
     assert lines[0].startswith(f"{tmp_path / 'app.esl'}:2:7: warning: no function of {tmp_path.name} matches `shop.**`")
     assert len(lines) == 3

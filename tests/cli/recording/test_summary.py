@@ -1,4 +1,4 @@
-"""What `clew run` says at its end is what the store would say, and takes nothing heavy to find out."""
+"""The summary that `clew run` prints equals the counts of the store, and needs no heavy library."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_summary_of_run_has_counts_of_store(threads):
     assert counted.worst == next((text for level, text in reversed(texts) if level == gravest), "")
 
 
-def test_summary_of_large_thread_counts_its_beginning(monkeypatch):
+def test_summary_of_large_thread_counts_its_beginning_only(monkeypatch):
     process = ProcessRecords("")
     process.sites[1] = SiteInfo(1, "m", "f", "", 0, 0, "function")
     extent = memoryview(bytes_of((Kind.ENTER, 1, b"")) * 10)
@@ -63,7 +63,7 @@ def test_summary_of_large_thread_counts_its_beginning(monkeypatch):
     assert (counted.events, counted.functions, counted.whole) == (30, {("m", "f")}, False)
 
 
-def test_a_run_and_its_closing_words_load_nothing_heavy(tmp_path):
+def test_run_command_with_summary_imports_no_heavy_library(tmp_path):
     (tmp_path / "app.py").write_text("def f(): pass\nf()\n")
     code = (
         "import sys; from clew.cli.main import call\n"

@@ -1,4 +1,4 @@
-"""`clew cluster`: a run in parts, from the command line."""
+"""`clew cluster`: partitioned runs from the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def clew(capsys, monkeypatch, tmp_path):
     return call
 
 
-def test_a_trace_is_cut_checked_and_asked(clew, tmp_path):
+def test_cluster_partitions_checks_and_answers(clew, tmp_path):
     events = []
     for process in (1, 2):
         events += [
@@ -63,5 +63,5 @@ def test_cluster_without_a_partitioned_run_says_how_to_make_one(clew, tmp_path):
     create_run(tmp_path, name="run", command=["x"], spec="", plan=dump(Plan()), cwd=tmp_path)
     code, _, err = clew("cluster", "slice", "nowhere", "1")
     assert code == 2
-    assert "there is no run in parts" in err
+    assert "not a partitioned run" in err
     assert "clew cluster partition RUN -o nowhere" in err

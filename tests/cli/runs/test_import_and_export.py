@@ -1,4 +1,4 @@
-"""`clew import` and `clew export`, and foreign traces wherever a run is asked for."""
+"""`clew import` and `clew export`, and foreign traces in the place of a run."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def trace(shell):
     return path
 
 
-def test_an_import_says_what_came_of_it(shell, trace):
+def test_import_prints_counts_of_spans_logs_and_edges(shell, trace):
     done = shell("import", trace)
     assert done.stdout.startswith("run checkout: 2 spans, 1 log, 11 events, 2 edges, 2 processes, 2 strands (jaeger)\n")
     assert "`clew path --run checkout`" in done.stdout
@@ -42,7 +42,7 @@ def test_an_import_says_what_came_of_it(shell, trace):
     assert said["files"][0]["format"] == "jaeger"
 
 
-def test_the_newest_run_is_the_one_imported_last_however_old_its_trace(shell, trace):
+def test_import_makes_the_newest_run_whatever_the_age_of_its_trace(shell, trace):
     shell("import", trace)
     done = shell("why")
     assert "ERROR card refused" in done.stdout
@@ -50,7 +50,7 @@ def test_the_newest_run_is_the_one_imported_last_however_old_its_trace(shell, tr
     assert "request buy began in shop.buy" in done.stdout
 
 
-def test_every_command_takes_a_foreign_file_and_imports_it_once(shell, trace):
+def test_run_option_accepts_a_foreign_file_and_imports_it_once(shell, trace):
     path = shell("path", "--run", trace.name).stdout
     assert "bank:pay" in path and "0 ns of waiting" in path
     assert "card refused" in shell("slice", "--run", trace.name, "--where", "level=ERROR").stdout
@@ -58,13 +58,13 @@ def test_every_command_takes_a_foreign_file_and_imports_it_once(shell, trace):
     assert "card refused" in shell("why", "refused", "--run", str(trace)).stdout
     shell("diff", trace.name, trace.name)
     assert len(list_runs(shell.folder)) == 1
-    # One that has changed is another trace.
+    # A changed file is another trace.
     os.utime(trace, ns=(0, 0))
     shell("path", "--run", trace.name)
     assert len(list_runs(shell.folder)) == 2
 
 
-def test_files_of_one_trace_are_given_with_commas_between(shell, trace):
+def test_run_option_accepts_several_files_of_a_trace_with_commas(shell, trace):
     ids = {"traceId": "0a" * 16, "spanId": "0b" * 8}
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]}
     span = {**ids, "name": "buy", "startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000000100000000"}
@@ -76,30 +76,30 @@ def test_files_of_one_trace_are_given_with_commas_between(shell, trace):
     for _ in range(2):
         assert "request buy began in shop.buy" in shell("why", "refused", "--run", both).stdout
     assert len(list_runs(shell.folder)) == 1
-    with pytest.raises(AssertionError, match="elsewhere.json: no such file; between commas are the files of one"):
+    with pytest.raises(AssertionError, match="elsewhere.json: no such file; commas separate the files of one"):
         shell("path", "--run", f"{spans.name},elsewhere.json")
 
 
-def test_open_takes_a_foreign_file(shell, trace):
+def test_open_run_accepts_a_foreign_file(shell, trace):
     run = open_run(trace, workspace=shell.folder)
     assert [event.text for event in run.events.where(level="ERROR")] == ["card refused"]
     assert run.requests.named("buy").slice().aggregate("component").count() == 2
 
 
-def test_a_run_comes_before_a_file_of_its_name(shell, trace):
+def test_run_option_prefers_a_run_to_a_file_of_its_name(shell, trace):
     shell("import", trace, "-o", "first")
     (shell.folder / "first").write_text("not a trace")
-    with pytest.raises(AssertionError, match="no format"):
+    with pytest.raises(AssertionError, match="not in a format"):
         shell("path", "--run", "./first")
 
 
-def test_out_is_a_name_or_a_folder(shell, trace):
+def test_import_out_is_a_name_or_a_folder(shell, trace):
     shell("import", trace, "-o", "./kept/here")
     assert "bank:pay" in shell("path", "--run", "./kept/here").stdout
-    assert "there is something already" in shell("import", trace, "-o", "./kept/here", code=2).stderr
+    assert "the folder exists already" in shell("import", trace, "-o", "./kept/here", code=2).stderr
 
 
-def test_a_store_that_is_lost_is_made_again_from_the_file(shell, trace):
+def test_imported_run_with_lost_store_is_rebuilt_from_the_file(shell, trace):
     import shutil
 
     shell("import", trace, "-o", "./kept")
@@ -113,9 +113,9 @@ def test_a_store_that_is_lost_is_made_again_from_the_file(shell, trace):
 
 
 @pytest.mark.parametrize(
-    "content, said", [("{", "there is no trace in it"), ('{"data": [{"spans": [{"spanID": ', "ends in the middle")]
+    "content, said", [("{", "it contains no trace"), ('{"data": [{"spans": [{"spanID": ', "is cut off at character")]
 )
-def test_a_damaged_file_is_one_message_and_leaves_no_run(shell, content, said):
+def test_import_of_damaged_file_prints_one_message_and_makes_no_run(shell, content, said):
     file = shell.folder / "bad.json"
     file.write_text(content)
     for arguments in (["import", file], ["path", "--run", "./bad.json"]):
@@ -124,13 +124,13 @@ def test_a_damaged_file_is_one_message_and_leaves_no_run(shell, content, said):
     assert [info for _, info in list_runs(shell.folder)] == []
 
 
-def test_a_missing_file_and_a_folder_are_told(shell):
+def test_import_of_missing_file_or_folder_is_refused(shell):
     assert "no.json: cannot be read" in shell("import", "no.json", code=2).stderr
     (shell.folder / "d").mkdir()
     assert "d: a folder; name the trace files in it" in shell("import", "d", code=2).stderr
 
 
-def test_an_imported_run_is_never_taken_for_one_of_which_nothing_was_recorded(shell, trace):
+def test_imported_run_without_its_origin_is_damaged(shell, trace):
     shell("import", trace)
     ((folder, _),) = list_runs(shell.folder)
     said = folder / "run.json"
@@ -138,23 +138,23 @@ def test_an_imported_run_is_never_taken_for_one_of_which_nothing_was_recorded(sh
     assert "the origin of the import is missing" in shell("runs", folder, code=2).stderr
 
 
-def test_an_import_that_was_broken_off_is_no_run_without_events(shell, trace):
+def test_import_interrupted_is_reported_by_commands(shell, trace):
     create_run(
         shell.folder, name="cut", command=["clew", "import", "big.json"], spec="", plan=dump(Plan()), cwd=shell.folder
     )
     said = shell("sql", "cut", "select count(*) from events", code=2).stderr
-    assert "a trace is being imported there, or that was broken off" in said and said.count("\n") == 1
+    assert "a trace is being imported there, or the import was interrupted" in said and said.count("\n") == 1
 
 
-def test_a_pattern_of_ones_own(shell):
+def test_import_pattern_reads_lines_by_a_regular_expression(shell):
     (shell.folder / "node.log").write_text('a|{"a": 1}|sent\nb|{"a": 1, "b": 1}|got\n')
     done = shell("import", "node.log", "--pattern", r"^(?<host>\w+)\|(?<clock>\{.*\})\|(?<event>.*)$")
     assert "2 logs" in done.stdout and "1 edge" in done.stdout
-    assert "no group clock" in shell("import", "node.log", "--pattern", "(?<host>a)(?<event>b)", code=2).stderr
+    assert "missing groups: clock" in shell("import", "node.log", "--pattern", "(?<host>a)(?<event>b)", code=2).stderr
 
 
 @pytest.mark.parametrize("format_", ["otlp", "otlp-proto", "chrome"])
-def test_an_export_can_be_imported(shell, trace, format_):
+def test_export_can_be_imported_again(shell, trace, format_):
     done = shell("export", trace.name, "--format", format_, "-o", "out.trace")
     assert f"as {format_}" in done.stdout
     said = json.loads(shell("import", "out.trace", "--json").stdout)
@@ -162,7 +162,7 @@ def test_an_export_can_be_imported(shell, trace, format_):
     assert not list(shell.folder.glob("*.part"))
 
 
-def test_an_export_goes_into_pipes_and_through_links_and_never_takes_their_places(shell, trace):
+def test_export_writes_into_pipes_and_links_without_replacing_them(shell, trace):
     shell("export", trace.name, "--format", "otlp", "-o", "out.trace")
     expected = (shell.folder / "out.trace").read_bytes()
     pipe, link, file = (shell.folder / name for name in ("pipe", "link", "file"))
@@ -184,7 +184,7 @@ def test_an_export_goes_into_pipes_and_through_links_and_never_takes_their_place
     assert done.stdout == expected and done.stderr == b""
 
 
-def test_an_export_that_cannot_be_written_is_one_message(shell, trace):
+def test_export_that_cannot_be_written_prints_one_message(shell, trace):
     assert "does not exist; create it" in shell("export", trace.name, "--format", "otlp", "-o", "no/out", code=2).stderr
     done = subprocess.run(
         ["bash", "-c", 'ulimit -f 0; trap "" XFSZ; exec "$@"', "-",
@@ -195,14 +195,14 @@ def test_an_export_that_cannot_be_written_is_one_message(shell, trace):
     assert not list(shell.folder.glob("out.trace*"))
 
 
-def test_runs_lists_what_was_imported(shell, trace):
+def test_runs_lists_imported_runs(shell, trace):
     shell("import", trace)
     row = shell("runs").stdout.splitlines()[1]
     assert "checkout" in row and "2023-11-14" in row and "0 B" not in row
 
 
 def skewed():
-    """As `TRACE`, but the bank's host is half a second behind."""
+    """Return `TRACE` with the clock of the bank's host half a second behind."""
     document = json.loads(json.dumps(TRACE))
     (trace,) = document["data"]
     for name, host in (("p1", "north"), ("p2", "south")):
@@ -211,12 +211,12 @@ def skewed():
     return document
 
 
-def test_runs_tells_about_one_run_and_its_machines_clocks(shell, trace):
+def test_runs_of_one_run_lists_its_machines_and_clocks(shell, trace):
     trace.write_text(json.dumps(skewed()))
     text = shell("runs", trace.name).stdout
     assert "2 processes on 2 machines" in text
     assert "south    +510 ms (can be off by 20 ms below, 20 ms above; 2 messages)" in text
-    assert "north    the clock that the others are put to" in text
+    assert "north    reference clock" in text
     told = json.loads(shell("runs", "checkout", "--json").stdout)
     south = told["machines"][1]
     assert (south["name"], south["offsetNs"], south["messages"]) == ("south", 510_000_000, 2)
@@ -224,14 +224,14 @@ def test_runs_tells_about_one_run_and_its_machines_clocks(shell, trace):
     assert "no run named 'nothing'" in shell("runs", "nothing", code=2).stderr
 
 
-def test_a_trace_without_lines_says_that_those_can_be_added(shell, trace):
+def test_why_of_imported_trace_without_logs_suggests_importing_them(shell, trace):
     spans = json.loads(json.dumps(TRACE))
     del spans["data"][0]["spans"][1]["logs"]
     trace.write_text(json.dumps(spans))
     assert "import its log file along with it" in shell("why", "refused", "--run", trace.name, code=1).stderr
 
 
-def test_why_names_what_every_way_back_comes_by(shell, trace):
+def test_why_names_the_event_on_all_causal_paths(shell, trace):
     spans = [("1", "", "p1", 0, 100), ("2", "1", "p2", 10, 80), ("3", "2", "p3", 20, 20), ("4", "2", "p4", 20, 25),
              ("5", "2", "p5", 60, 20)]  # fmt: skip
     began = 1_700_000_000_000_000
@@ -250,7 +250,7 @@ def test_why_names_what_every_way_back_comes_by(shell, trace):
     }]}  # fmt: skip
     trace.write_text(json.dumps(document))
     text = shell("why", "refused", "--run", trace.name).stdout
-    # Stock and prices were asked at once by the shop, which asked the bank then.
+    # The shop asked stock and prices at once, and then the bank.
     assert re.search(r"\nall causal paths lead through event \d+: shop.op2 sent a request, in shop / ", text)
     meeting = json.loads(shell("why", "refused", "--run", trace.name, "--json").stdout)["answers"][0]["meeting"]
     assert meeting["process"] == "shop"

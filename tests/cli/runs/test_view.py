@@ -1,4 +1,4 @@
-"""`clew view` as a user starts and ends it."""
+"""`clew view` as a user starts and stops it."""
 
 import json
 import socket
@@ -12,7 +12,7 @@ from clew.records.run.directory import create_run, finish_run
 
 @pytest.fixture
 def panel(monkeypatch, shell, tmp_path):
-    """A panel that is built, for a command that runs in another process."""
+    """Provide a built panel to a command that runs in another process."""
     static = tmp_path / "static"
     static.mkdir()
     (static / "index.html").write_text("<!doctype html>panel")
@@ -44,7 +44,7 @@ def test_view_prints_address_answers_with_token_and_ends_by_ctrl_c(panel):
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
         assert json.load(answer)["result"]["workspace"] == str(panel.folder)
-    # A page that is still open holds nothing up.
+    # An open page does not delay the end.
     with urllib.request.urlopen(f"{base}/events?token={token}", timeout=60) as events:
         assert events.readline() == b": connected\n"
         code, out, err = panel.interrupt(process)
@@ -52,7 +52,7 @@ def test_view_prints_address_answers_with_token_and_ends_by_ctrl_c(panel):
     assert "Traceback" not in err and token not in err
 
 
-def test_a_taken_port_is_named(panel):
+def test_view_port_in_use_prints_the_port(panel):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -61,16 +61,16 @@ def test_a_taken_port_is_named(panel):
     assert done.stderr.startswith(f"clew: port {port} of 127.0.0.1 cannot be used (Address already in use)")
 
 
-def test_a_run_that_is_not_there_is_named(panel):
+def test_view_unknown_run_prints_its_name(panel):
     assert "no run named 'gone'" in panel.process("view", "--no-browser", "--run", "gone", code=2).stderr
 
 
-def test_a_panel_that_is_not_built_is_named(panel, tmp_path):
+def test_view_without_built_panel_prints_the_make_target(panel, tmp_path):
     (tmp_path / "static" / "index.html").unlink()
     assert "make panel" in panel.process("view", "--no-browser", code=2).stderr
 
 
-def test_its_address_can_be_had_as_json(panel):
+def test_view_json_has_the_address_and_token(panel):
     process = panel.start("view", "--no-browser", "--json")
     lines = [process.stdout.readline() for _ in range(5)]
     told = json.loads("".join(lines))
@@ -88,7 +88,7 @@ def recorded(folder, name, *, over):
     return info.id
 
 
-def test_live_is_the_newest_run_that_goes_on(panel):
+def test_view_live_selects_the_newest_live_run(panel):
     going = recorded(panel.folder, "going", over=False)  # this process is its launcher
     recorded(panel.folder, "newer", over=True)
     process = panel.start("view", "--no-browser", "--live")
@@ -100,7 +100,7 @@ def test_live_is_the_newest_run_that_goes_on(panel):
     assert panel.interrupt(process)[0] == 0
 
 
-def test_live_waits_for_a_run_that_goes_on_and_is_not_for_one_that_is_over(panel):
+def test_view_live_waits_for_a_live_run_and_refuses_a_finished_one(panel):
     over = recorded(panel.folder, "over", over=True)
     err = panel.process("view", "--no-browser", "--live", "--run", "over", code=2).stderr
     assert f"run {over} is finished; remove --live to view it" in err

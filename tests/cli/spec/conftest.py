@@ -1,4 +1,4 @@
-"""Specs are checked against workspaces of a few lines."""
+"""Fixtures: workspaces of a few lines that specs are checked against."""
 
 from tests.support.specs.fixtures import workspace
 

@@ -1,4 +1,4 @@
-"""`clew check` as a user meets it: what it prints, and how it exits."""
+"""`clew check`: its output and its exit codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(workspace: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Call
     return start
 
 
-def test_a_problem_is_printed_with_its_place_its_line_and_a_caret(run: Callable[..., Result]) -> None:
+def test_check_problem_has_its_place_line_and_caret(run: Callable[..., Result]) -> None:
     result = run({"x.esl": "include standard;\n\tscope app.**;\nscop é app.*;"}, "x.esl")
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
@@ -44,7 +44,7 @@ def test_a_problem_is_printed_with_its_place_its_line_and_a_caret(run: Callable[
     ]
 
 
-def test_each_rule_says_what_it_matches(run: Callable[..., Result]) -> None:
+def test_check_prints_the_matches_of_each_rule(run: Callable[..., Result]) -> None:
     spec = "include standard;\nscope app.**;\nsend app.wire:send key message.id as m;\n"
     spec += "receive finish app.wire:read key result.id as m;\n"
     result = run({"x.esl": spec}, "x.esl")
@@ -59,13 +59,13 @@ def test_each_rule_says_what_it_matches(run: Callable[..., Result]) -> None:
     )
 
 
-def test_warnings_alone_exit_with_zero(run: Callable[..., Result]) -> None:
+def test_check_with_warnings_only_exits_with_0(run: Callable[..., Result]) -> None:
     result = run({"x.esl": "include standard; scope app.wires;"}, "x.esl")
     assert result.exit_code == 0
     assert "x.esl:1:25: warning: no function matches `app.wires`; did you mean `app.wire`?" in result.stdout
 
 
-def test_without_files_every_spec_of_the_workspace_is_checked(run: Callable[..., Result]) -> None:
+def test_check_without_files_checks_every_spec_of_the_workspace(run: Callable[..., Result]) -> None:
     files = {"a.esl": "include http;", "deep/b.esl": "scop;", ".venv/c.esl": "scop;", "node_modules/d.esl": "scop;"}
     result = run(files)
     assert result.exit_code == 1
@@ -75,7 +75,7 @@ def test_without_files_every_spec_of_the_workspace_is_checked(run: Callable[...,
     ]
 
 
-def test_without_any_spec_it_says_so_and_shows_one(run: Callable[..., Result], workspace: Callable[..., Path]) -> None:
+def test_check_without_any_spec_exits_with_2(run: Callable[..., Result], workspace: Callable[..., Path]) -> None:
     run({})
     done = subprocess.run([sys.executable, "-m", "clew", "check"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -83,18 +83,18 @@ def test_without_any_spec_it_says_so_and_shows_one(run: Callable[..., Result], w
     assert "Traceback" not in done.stderr
 
 
-def test_a_missing_file_is_a_problem_like_others(run: Callable[..., Result]) -> None:
+def test_check_of_missing_file_is_a_problem(run: Callable[..., Result]) -> None:
     result = run({}, "nope.esl")
     assert result.exit_code == 1
     assert result.stdout.startswith("nope.esl:1:1: error: the file does not exist")
 
 
-def test_a_folder_stands_for_the_specs_in_it(run: Callable[..., Result]) -> None:
+def test_check_of_folder_checks_the_specs_inside(run: Callable[..., Result]) -> None:
     result = run({"specs/a.esl": "include http;", "b.esl": "scop;"}, "specs")
     assert (result.exit_code, result.stdout) == (0, "specs/a.esl: no problems; 0 rules, 0 functions recorded\n")
 
 
-def test_another_workspace_can_be_named(run: Callable[..., Result]) -> None:
+def test_check_workspace_option_selects_the_source(run: Callable[..., Result]) -> None:
     files = {
         "other/app/__init__.py": "",
         "other/app/wire.py": "def only(): pass",
@@ -104,13 +104,13 @@ def test_another_workspace_can_be_named(run: Callable[..., Result]) -> None:
     assert "1 function: app.wire:only" in result.stdout
 
 
-def test_source_that_cannot_be_read_is_a_note(run: Callable[..., Result]) -> None:
+def test_check_unreadable_source_is_a_note(run: Callable[..., Result]) -> None:
     result = run({"app/bad.py": "def (", "x.esl": "include http; scope app.**;"}, "x.esl")
     assert result.exit_code == 0
     assert "note: " in result.stdout and "bad.py: cannot be parsed by Python" in result.stdout
 
 
-def test_json_holds_problems_and_matches(run: Callable[..., Result]) -> None:
+def test_check_json_has_problems_and_matches(run: Callable[..., Result]) -> None:
     result = run({"x.esl": "include http;\nscope app.wire:send;\nscop;"}, "--json")
     (file,) = json.loads(result.stdout)["files"]
     assert result.exit_code == 1
@@ -133,11 +133,11 @@ def test_json_holds_problems_and_matches(run: Callable[..., Result]) -> None:
     ]
 
 
-def test_help_shows_examples(run: Callable[..., Result]) -> None:
+def test_check_help_shows_examples(run: Callable[..., Result]) -> None:
     assert "clew check app.esl --workspace src" in run({}, "--help").stdout
 
 
-def test_check_of_file_that_is_no_spec_prints_first_problems_and_counts_others(
+def test_check_of_non_spec_file_prints_the_first_problems(
     run: Callable[..., Result],
 ) -> None:
     result = run({"x.esl": "wrong line;\n" * 5000}, "x.esl")
@@ -147,15 +147,13 @@ def test_check_of_file_that_is_no_spec_prints_first_problems_and_counts_others(
     assert "x.esl: 5,000 errors" in result.stdout
 
 
-def test_a_spec_that_says_nothing_is_told_how_to_begin(run: Callable[..., Result]) -> None:
+def test_check_of_empty_spec_shows_a_minimal_spec(run: Callable[..., Result]) -> None:
     result = run({"x.esl": "// later\n"}, "x.esl")
     assert result.exit_code == 0
     assert "note: this spec is empty; a minimal spec is\n    include standard;" in result.stdout
 
 
-def test_bytes_that_are_no_text_are_told_by_their_line(
-    run: Callable[..., Result], workspace: Callable[..., Path]
-) -> None:
+def test_check_of_non_utf8_file_names_the_line(run: Callable[..., Result], workspace: Callable[..., Path]) -> None:
     run({})
     Path("latin.esl").write_bytes(b"logs;\nscope caf\xe9;\n")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""`clew packs` tells what is in the packs' files, and imports no library to find out."""
+"""`clew packs` prints the contents of pack files without importing any library."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from clew.cli import app as commands
 from clew.esl.packs import registry
 
 
-def test_every_pack_is_listed_with_what_it_adds(shell):
+def test_packs_lists_every_pack_with_its_description(shell):
     listed = json.loads(shell("packs", "--json").stdout)["packs"]
     assert [pack["name"] for pack in listed] == list(registry.known())
     assert all(pack["adds"] for pack in listed)
@@ -18,17 +18,17 @@ def test_every_pack_is_listed_with_what_it_adds(shell):
     assert all(any(line.split()[:1] == [name] for line in text.splitlines()) for name in registry.known())
 
 
-def test_a_shell_completes_their_names():
+def test_packs_shell_completion_proposes_names():
     found = BashComplete(commands.clew, {}, "clew", "_CLEW_COMPLETE").get_completions(["packs"], "dj")
     assert [item.value for item in found] == ["django"]
 
 
 @pytest.mark.parametrize("name", list(registry.shipped()))
-def test_a_packs_rules_are_those_of_its_file(shell, name):
+def test_packs_prints_the_rules_of_the_pack_file(shell, name):
     assert shell("packs", name).stdout.startswith(registry.shipped()[name].rstrip("\n"))
 
 
-def test_a_library_is_named_with_its_version_or_as_missing_and_not_imported(shell, monkeypatch):
+def test_packs_names_versions_of_libraries_without_importing_them(shell, monkeypatch):
     text = "// Two libraries.\nscope wrapt.decorators:f;\nscope no_such_library.part:g; parameter most = 3;"
     shipped = {**registry.shipped(), "two": text}
     monkeypatch.setattr(registry, "shipped", lambda: shipped)
@@ -41,11 +41,11 @@ def test_a_library_is_named_with_its_version_or_as_missing_and_not_imported(shel
     assert "wrapt" not in sys.modules
 
 
-def test_every_pack_but_those_that_only_add_others_has_its_cost(shell):
+def test_packs_with_their_own_rules_have_a_cost(shell):
     assert set(registry.known()) - set(registry.costs()) == {"standard", "redis_values"}
     assert set(registry.costs()) <= set(registry.known())
     assert all(cost["us"] > 0 for cost in registry.costs().values())
 
 
-def test_a_misspelt_name_is_one_message(shell):
+def test_packs_misspelt_name_prints_one_message(shell):
     assert "unknown pack 'thread'; did you mean `threads`?" in shell("packs", "thread", code=2).stderr

@@ -1,4 +1,4 @@
-"""Clusters and the PCA split: against dense linear algebra, scipy, and requests of which one is made strange."""
+"""Clusters of requests and the PCA split: compared with dense linear algebra, scipy, and requests with a planted outlier."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cluster_of(rows, calls):
 
 
 def dense_errors(matrix, variance):
-    """By the covariance's eigenvectors."""
+    """Compute the errors from the eigenvectors of the covariance."""
     centred = matrix - matrix.mean(0)
     values, axes = np.linalg.eigh(np.cov(centred.T))
     values, axes = values[::-1], axes[:, ::-1]
@@ -45,7 +45,7 @@ def low_rank(rows, calls, seed, noise=0.05):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_errors_and_components_are_those_of_a_dense_decomposition(seed):
+def test_split_cluster_errors_and_components_equal_dense_decomposition(seed):
     matrix = low_rank(80, 12, seed)
     split = split_cluster(cluster_of(80, 12), matrix)
     errors, left, k = dense_errors(matrix, 0.95)
@@ -54,7 +54,7 @@ def test_errors_and_components_are_those_of_a_dense_decomposition(seed):
     assert split.threshold == pytest.approx(q_threshold(np.maximum(left, 0)), rel=1e-6)
 
 
-def test_outliers_with_one_strange_request_are_that_one_and_one_in_a_thousand():
+def test_split_cluster_one_strange_request_is_anomalous():
     matrix = low_rank(2000, 10, 7)
     matrix[11, 3] += 5
     split = split_cluster(cluster_of(2000, 10), matrix)
@@ -62,14 +62,14 @@ def test_outliers_with_one_strange_request_are_that_one_and_one_in_a_thousand():
     assert split.anomalous.sum() - 1 < 2000 * 0.01
 
 
-def test_the_threshold_is_a_quantile_of_what_is_left_out():
+def test_q_threshold_is_quantile_of_residual_errors():
     values = np.array([4.0, 3.0, 2.5, 1.0, 0.5])
     chance = np.random.default_rng(1)
     errors = (chance.normal(size=(200_000, 5)) ** 2 * values).sum(1)
     assert q_threshold(values, 0.99) == pytest.approx(np.quantile(errors, 0.99), rel=0.05)
 
 
-def test_fewer_requests_than_calls_are_judged_robustly_and_it_is_said():
+def test_split_cluster_fewer_requests_than_calls_uses_robust_z():
     chance = np.random.default_rng(3)
     matrix = np.exp(chance.normal(10, 0.2, (12, 30)))
     matrix[4, 7] *= 50
@@ -78,32 +78,32 @@ def test_fewer_requests_than_calls_are_judged_robustly_and_it_is_said():
     assert np.flatnonzero(split.anomalous).tolist() == [4]
 
 
-def test_many_components_are_no_fit_for_pca():
+def test_split_cluster_too_many_components_uses_robust_z():
     matrix = np.random.default_rng(5).normal(100, 1, (200, 10))
     split = split_cluster(cluster_of(200, 10), matrix)
     assert split.method == "robust z" and "too many for PCA" in split.why
 
 
-def test_too_few_requests_and_equal_ones_have_no_anomaly():
+def test_split_cluster_few_or_equal_requests_have_no_anomaly():
     assert not split_cluster(cluster_of(3, 2), np.eye(3, 2)).anomalous.any()
     assert split_cluster(cluster_of(9, 2), np.ones((9, 2))).method == "none"
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_aligned_calls_are_equal_in_order_and_as_few_edits_apart_as_can_be(seed):
+def test_aligned_calls_are_equal_in_order_with_fewest_edits(seed):
     chance = np.random.default_rng(seed)
     one, other = (chance.integers(0, 4, chance.integers(1, 12)).astype(I64) for _ in range(2))
     place = aligned(one, other)
     kept = place[place >= 0]
     assert (np.diff(kept) > 0).all()
     assert (one[place >= 0] == other[kept]).all()
-    # Between kept calls the longer stretch is what is edited.
+    # Between two aligned calls the longer segment counts as edits.
     bounds = [(-1, -1), *zip(np.flatnonzero(place >= 0), kept, strict=True), (len(one), len(other))]
     edits = sum(max(c - a, d - b) - 1 for (a, b), (c, d) in zip(bounds[:-1], bounds[1:], strict=True))
     assert edits == edit_distances(one, [other])[0]
 
 
-def test_rare_sequences_join_the_nearest_frequent_one_that_is_no_longer(tmp_path):
+def test_find_clusters_rare_sequence_joins_nearest_frequent_one(tmp_path):
     shapes = [["a", "b"]] * 10 + [["a", "c"]] * 8 + [["a", "b", "x"]] * 2 + [["y"]]
     flows = spans_run(tmp_path, [[("app", name, 1.0, "h") for name in names] for names in shapes]).requests.flows()
     found = find_clusters(flows, alpha=0.75)
@@ -113,7 +113,7 @@ def test_rare_sequences_join_the_nearest_frequent_one_that_is_no_longer(tmp_path
     assert sorted(np.concatenate([cluster.requests for cluster in found]).tolist()) == list(range(21))
 
 
-def test_methods_are_ranked_by_mann_and_whitney_and_instances_by_jensen_and_shannon(tmp_path):
+def test_rank_methods_uses_mann_whitney_and_instances_jensen_shannon(tmp_path):
     chance = np.random.default_rng(2)
     requests = []
     for number in range(60):
@@ -135,7 +135,7 @@ def test_methods_are_ranked_by_mann_and_whitney_and_instances_by_jensen_and_shan
     assert instances[0].instance == "h1" and instances[0].divergence > 0.3
 
 
-def test_histograms_share_bins_and_count_all():
+def test_histograms_share_bins_and_count_every_value():
     values = np.exp(np.random.default_rng(0).normal(size=100) + 9)
     counts = histograms(values, np.arange(100) % 4, 4, bins=10)
     assert counts.shape == (4, 10) and counts.sum() == 100

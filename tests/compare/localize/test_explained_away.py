@@ -1,4 +1,4 @@
-"""Consequences are blamed on what explains them, as far as it does; and few observations suffice of what never was."""
+"""Scores of consequences move to their causes; a rare change needs few observations."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from clew.compare.localize.explained_away import Surprises, find_causes
 from tests.support.runs.spans import spans_run
 
 BROKEN, FAILS = 0, 1
-"""Reasons: what a service no longer says, and that another fails."""
+"""Reasons: a service no longer logs a line, and another service fails."""
 REQUESTS = 20
 
 
 def explained(broken, fails, *, sure=1.0):
-    """Some requests break at place 7, which ends first, some fail at place 8; 10 requests of the reference did neither."""
+    """Explain requests that break at place 7, which ends first, or fail at place 8; 10 reference requests did neither."""
     rows = [(request, 7, BROKEN) for request in broken] + [(request, 8, FAILS) for request in fails]
     rows.sort(key=lambda row: (row[0], row[1]))
     request, place, reason = np.array(rows, np.int64).T
@@ -26,24 +26,24 @@ def explained(broken, fails, *, sure=1.0):
     return [(int(cause[row]), float(part[row])) for row in range(len(rows)) if rows[row][2] == FAILS]
 
 
-def test_change_that_only_follows_another_is_its_consequence():
+def test_find_causes_change_that_follows_another_is_its_consequence():
     found = explained(range(8), range(8))
-    # Of 8 with the first all failed; without it none of 12, and of the reference's 10, which count for 4.
+    # With the first change 8 of 8 requests failed; without it 0 of 12, and 0 of 10 in the reference, which count for 4.
     expected = 1 - (0.5 / (12 + 4 + 1)) / (8.5 / 9)
     assert found == [(7, pytest.approx(expected))] * 8
 
 
-def test_change_that_also_comes_without_another_is_a_cause_of_its_own():
+def test_find_causes_change_that_occurs_alone_is_a_cause():
     assert explained(range(0, 20, 2), range(20))[0][1] == pytest.approx(1 - (10.5 / 15) / (10.5 / 11))
     assert all(part == 0 for _, part in explained(range(4), range(2, 20)))
 
 
-def test_an_explanation_counts_as_far_as_it_is_sure():
+def test_find_causes_weighs_explanation_by_its_certainty():
     (_, whole), (_, half) = explained(range(8), range(8))[0], explained(range(8), range(8), sure=0.5)[0]
     assert half == pytest.approx(whole / 2)
 
 
-def test_requests_that_another_reason_of_the_place_explains_are_no_example():
+def test_find_causes_ignores_requests_explained_by_another_reason():
     rows = [(request, 7, BROKEN if request % 2 else FAILS + 1) for request in range(REQUESTS)]
     rows = sorted(rows + [(request, 8, FAILS) for request in range(REQUESTS)])
     request, place, reason = np.array(rows, np.int64).T
@@ -53,7 +53,7 @@ def test_requests_that_another_reason_of_the_place_explains_are_no_example():
     assert set(cause[place == 8]) == {7} and part[place == 8] == pytest.approx(expected)
 
 
-def test_change_that_ends_later_explains_no_earlier_one():
+def test_find_causes_later_change_does_not_explain_earlier_one():
     request = np.repeat(np.arange(8), 2)
     could = dict.fromkeys((BROKEN, FAILS), set(range(8)))
     order = Surprises(
@@ -63,7 +63,7 @@ def test_change_that_ends_later_explains_no_earlier_one():
     assert cause.tolist() == [-1, 8] * 8
 
 
-def test_an_explanation_is_of_another_place():
+def test_find_causes_change_never_explains_its_own_place():
     request = np.repeat(np.arange(8), 2)
     could = dict.fromkeys((BROKEN, FAILS), set(range(8)))
     cause, part = find_causes(
@@ -77,7 +77,7 @@ def test_an_explanation_is_of_another_place():
 @pytest.mark.parametrize(
     ("k", "n", "found", "m"), [(0, 6, 4, 4), (3, 3, 0, 8), (5, 10, 5, 10), (0, 0, 7, 7), (40, 40, 39, 40)]
 )
-def test_a_share_of_its_own_is_weighed_by_two_beta_binomials(k, n, found, m):
+def test_share_is_new_equals_ratio_of_two_beta_binomials(k, n, found, m):
     expected, trust = 0.02, 1.5
     columns = [np.array([float(value)]) for value in (k, n, found, m)]
     bits = share_is_new(
@@ -89,7 +89,7 @@ def test_a_share_of_its_own_is_weighed_by_two_beta_binomials(k, n, found, m):
 
 
 def served(folder, name, requests, *, broken=(), failing=()):
-    """Two services one after the other: the first says what it found, the second that it served. Or not."""
+    """Return requests to two services in sequence; `broken` and `failing` requests log something else."""
     calls = [[("first", "look", 10.0 + number % 3, "one", 2.0), ("second", "serve", 10.0 + number % 5, "two", 2.0)]
              for number in range(requests)]  # fmt: skip
     logs = [(number, 0, f"found item {number}", 9) for number in range(requests) if number not in broken]
@@ -98,7 +98,7 @@ def served(folder, name, requests, *, broken=(), failing=()):
     return spans_run(folder, calls, name=name, logs=logs).requests
 
 
-def test_an_error_that_follows_a_silent_fault_elsewhere_is_that_ones(tmp_path):
+def test_localize_error_after_silent_fault_ranks_fault_first(tmp_path):
     bad = range(0, 40, 2)
     suspects = served(tmp_path, "bad", 40, broken=bad, failing=bad).localize(served(tmp_path, "good", 40)).suspects
     first, second = suspects[:2]
@@ -106,7 +106,7 @@ def test_an_error_that_follows_a_silent_fault_elsewhere_is_that_ones(tmp_path):
     assert first.evidence[0].after == pytest.approx(0.5) and "found item" in first.evidence[0].text
 
 
-def test_an_error_that_has_nothing_to_do_with_an_earlier_change_is_its_own(tmp_path):
+def test_localize_error_independent_of_earlier_change_is_first(tmp_path):
     suspects = (
         served(tmp_path, "bad", 40, broken=range(0, 40, 2), failing=range(0, 40, 3))
         .localize(served(tmp_path, "good", 40))
@@ -115,6 +115,6 @@ def test_an_error_that_has_nothing_to_do_with_an_earlier_change_is_its_own(tmp_p
     assert suspects[0].place == "second"
 
 
-def test_a_few_visits_of_the_reference_do_for_what_never_fails(tmp_path):
+def test_localize_small_reference_suffices_for_call_that_never_fails(tmp_path):
     suspects = served(tmp_path, "bad", 12, broken=range(12)).localize(served(tmp_path, "good", 3)).suspects
     assert suspects[0].place == "first" and suspects[0].score > 1

@@ -1,4 +1,4 @@
-"""Suspects: what was planted is first, with its numbers and reasons; what did not change is no suspect."""
+"""Suspects: a planted fault is first, with its numbers and reasons; an unchanged place is not a suspect."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def found(tmp_path, **options):
     return period(tmp_path, 2, "bad", **options).requests.localize(period(tmp_path, 1, "good").requests)
 
 
-def test_two_healthy_periods_have_next_to_no_suspect(tmp_path):
+def test_localize_two_healthy_periods_has_only_low_scores(tmp_path):
     assert all(suspect.score < 0.2 for suspect in found(tmp_path).suspects)
 
 
-def test_slow_work_is_the_callees_not_its_callers(tmp_path):
+def test_localize_slow_work_names_callee_not_callers(tmp_path):
     answer = found(tmp_path, change=lambda number, calls, chance: changed(calls, 1, ms=40.0 + chance.normal()))
     first = answer.suspects[0]
     assert (first.service, first.kind, first.method) == ("s2", "method", "s2:op2")
@@ -44,14 +44,14 @@ def test_slow_work_is_the_callees_not_its_callers(tmp_path):
     assert "s2:op2 itself takes 20" in answer.sentence()
 
 
-def test_a_slow_way_is_an_edge_to_the_service_that_all_wait_for(tmp_path):
+def test_localize_slow_network_names_edge_to_waited_service(tmp_path):
     answer = found(tmp_path, change=lambda number, calls, chance: changed(calls, 2, way=200.0))
     first = answer.suspects[0]
     assert (first.service, first.kind, first.method, first.caller) == ("s3", "edge", "s3:op3", "app:to op3")
     assert first.evidence[0].after == pytest.approx(200e6, rel=0.05)
 
 
-def test_stalls_now_and_then_move_no_median_and_are_found(tmp_path):
+def test_localize_finds_occasional_stalls_that_leave_median_unchanged(tmp_path):
     answer = found(
         tmp_path, change=lambda number, calls, chance: changed(calls, 0, ms=150.0) if number % 5 == 0 else calls
     )
@@ -65,13 +65,13 @@ def test_localize_with_one_slow_instance_names_it(tmp_path):
     assert any(piece.kind == "instance" and piece.instance == "s2-1" for piece in first.evidence)
 
 
-def test_two_seconds_more_in_six_healthy_samples_are_first(tmp_path):
+def test_localize_large_delay_needs_only_six_reference_requests(tmp_path):
     good = period(tmp_path, 1, "good", requests=6)
     bad = period(tmp_path, 2, "bad", requests=8, change=lambda number, calls, chance: changed(calls, 0, way=2000.0))
     assert bad.requests.localize(good.requests).suspects[0].service == "s1"
 
 
-def test_a_fault_that_began_late_is_told_since_when_by_what_came_after(tmp_path):
+def test_localize_fault_that_began_late_has_its_start_time(tmp_path):
     def late(number, calls, chance):
         return changed(calls, 1, ms=60.0) if number >= 30 else calls
 
@@ -79,13 +79,13 @@ def test_a_fault_that_began_late_is_told_since_when_by_what_came_after(tmp_path)
     all_along = found(tmp_path, change=lambda number, calls, chance: changed(calls, 1, ms=60.0)).suspects[0]
     assert (first.place, all_along.place, all_along.since_ns) == ("s2", "s2", None)
     assert first.since_ns is not None and "starting" in first.sentence().split()
-    # Ten seconds from request to request; some instants are looked at, of which the next is at three quarters.
+    # Requests are ten seconds apart; localize tests a few instants, and the nearest is at three quarters.
     assert first.since_ns == pytest.approx(300e9, abs=60e9)
     assert first.evidence[0].after > 50e6
     assert all(other.score < first.score / 4 for other in others)
 
 
-def test_what_speaks_against_a_suspect_names_calls_of_all_requests(tmp_path):
+def test_localize_evidence_calls_index_flows_of_all_requests(tmp_path):
     def late(number, calls, chance):
         return changed(calls, 1, ms=60.0) if number >= 30 else calls
 
@@ -95,7 +95,7 @@ def test_what_speaks_against_a_suspect_names_calls_of_all_requests(tmp_path):
     assert answer.flows.total_ns[piece.call] == pytest.approx(60e6, rel=0.1)
 
 
-def test_a_missing_call_is_its_callers(tmp_path):
+def test_localize_missing_call_names_its_caller(tmp_path):
     def without(number, calls, chance):
         return [calls[0], calls[2]]
 
@@ -105,7 +105,7 @@ def test_a_missing_call_is_its_callers(tmp_path):
     assert (piece.kind, piece.before, piece.after) == ("call", 1.0, 0.0)
 
 
-def test_errors_that_one_request_in_four_logs_are_found_where_they_are_logged(tmp_path):
+def test_localize_occasional_logged_errors_name_service_that_logs_them(tmp_path):
     logs = [(number, 1, f"could not load item {number}", 17) for number in range(0, 40, 4)]
     logs += [(number, 0, f"served {number}", 9) for number in range(40)]
     usual = [(number, 0, f"served {number}", 9) for number in range(40)]
@@ -115,21 +115,21 @@ def test_errors_that_one_request_in_four_logs_are_found_where_they_are_logged(tm
     assert any(piece.after == pytest.approx(0.25) for piece in first.evidence)
 
 
-def test_an_error_that_is_gone_is_no_suspect(tmp_path):
+def test_localize_error_that_disappeared_is_not_a_suspect(tmp_path):
     logs = [(number, 1, f"could not load item {number}", 17) for number in range(0, 40, 4)]
     usual = [(0, 0, "served", 9)]
     bad, good = period(tmp_path, 2, "bad", logs=usual), period(tmp_path, 1, "good", logs=[*usual, *logs])
     assert all(suspect.score < 0.2 for suspect in bad.requests.localize(good.requests).suspects)
 
 
-def test_visits_that_mostly_fail_anyway_are_compared_with_each_other(tmp_path):
+def test_localize_compares_failing_visits_with_failing_ones(tmp_path):
     usual = [(number, 1, "could not reach the depot", 17) for number in range(40)]
     bad = period(tmp_path, 2, "bad", logs=[*usual, *((number, 1, "planted answer", 9) for number in range(40))])
     first = bad.requests.localize(period(tmp_path, 1, "good", logs=usual).requests).suspects[0]
     assert (first.service, first.evidence[0].kind, first.evidence[0].text) == ("s2", "log", "planted answer")
 
 
-def test_stalls_that_all_services_have_are_nobodys(tmp_path):
+def test_localize_stalls_of_all_services_name_only_the_worsened_one(tmp_path):
     def busy(number, calls, chance):
         return changed(calls, number % 3, ms=150.0) if number % 4 == 0 else calls
 
@@ -143,7 +143,7 @@ def test_stalls_that_all_services_have_are_nobodys(tmp_path):
     assert first.service == "s1" and all(first.score > 4 * suspect.score for suspect in nobody)
 
 
-def test_a_service_that_the_reference_has_not_is_a_suspect_if_it_is_slower_than_nearly_all_that_is_known(tmp_path):
+def test_localize_new_service_is_suspect_only_if_unusually_slow(tmp_path):
     def adds(took):
         return lambda number, calls, chance: [*calls, ("s4", "op4", took, "s4-0", 2.0)] if number % 5 == 0 else calls
 
@@ -154,7 +154,7 @@ def test_a_service_that_the_reference_has_not_is_a_suspect_if_it_is_slower_than_
     assert not [it for it in found(tmp_path, change=adds(15.0)).suspects if it.service == "s4"]
 
 
-def test_without_a_reference_unusual_requests_are_compared_with_the_rest(tmp_path):
+def test_localize_without_reference_compares_anomalous_requests_with_rest(tmp_path):
     bad = period(
         tmp_path, 2, "bad", change=lambda number, calls, chance: changed(calls, 2, ms=500.0) if number == 9 else calls
     )
@@ -164,7 +164,7 @@ def test_without_a_reference_unusual_requests_are_compared_with_the_rest(tmp_pat
     assert "of 40 requests are anomalous" in answer.sentence()
 
 
-def test_times_of_spans_add_up_to_the_responses(tmp_path):
+def test_two_sides_times_add_up_to_response_times(tmp_path):
     flows = period(tmp_path, 3).requests.flows()
     times = two_sides(flows, flows).suspect.times
     assert sum(column.sum() for column in times.values()) == pytest.approx(flows.response_ns.sum())
@@ -178,14 +178,14 @@ def test_localize_without_comparable_requests_has_no_suspects(tmp_path):
         assert not answer.suspects and "no place differs noticeably" in answer.sentence()
 
 
-def test_answers_are_data(tmp_path):
+def test_localize_answer_converts_to_json_and_table(tmp_path):
     answer = found(tmp_path, change=lambda number, calls, chance: changed(calls, 1, ms=40.0))
     data = json.loads(json.dumps(answer.to_json()))
     assert data["suspects"][0]["service"] == "s2" and data["suspects"][0]["evidence"][0]["samples_after"] == 40
     assert answer.table().rows[0].service == "s2"
 
 
-def test_thresholds_are_options_and_unknown_ones_are_refused(tmp_path):
+def test_localize_unknown_threshold_or_run_argument_is_refused(tmp_path):
     run = period(tmp_path, 1)
     assert run.requests.localize(run.requests, half=1.0).thresholds == Thresholds(half=1.0)
     with pytest.raises(ClewError, match="unknown threshold 'halve'; thresholds: time, half"):
@@ -203,7 +203,7 @@ def test_thresholds_are_options_and_unknown_ones_are_refused(tmp_path):
         ("order \0-acbf-\0 of route-planner fee-\0", ["order", "of", "route", "planner"]),
     ],
 )
-def test_words_are_the_programs_not_the_data(template, words):
+def test_words_of_template_leaves_out_data(template, words):
     assert list(words_of(template)) == words
 
 
@@ -226,15 +226,15 @@ def trainticket(name):
         ("fault-d", "healthy-0129", "ts-travel-service", 3),
     ],
 )
-def test_real_faults_are_where_they_were_injected(fault, healthy, service, rank):
+def test_localize_trainticket_fault_ranks_injected_service_high(fault, healthy, service, rank):
     suspects = localize(trainticket(fault), trainticket(healthy)).suspects
     assert service in [suspect.service for suspect in suspects[:rank]]
 
 
-def test_suspects_of_one_service_are_its_functions(make_run):
+def test_localize_one_service_names_its_function(make_run):
     def recorded(name, slow):
         run = make_run(name)
-        # Called otherwise, it is the same service still.
+        # The process has another name, but it is the same service.
         thread = run.process(f"app {name}").thread()
         for number in range(30):
             thread.enter("serve").request("Type")
@@ -258,7 +258,7 @@ def test_suspects_of_one_service_are_its_functions(make_run):
         (lambda thread: thread.enter("explain").exit("explain").exit("check"), "call", "app:explain", "app:check"),
     ],
 )
-def test_what_a_service_does_is_told_of_the_call_in_it_that_does_it(make_run, faults, kind, text, method):
+def test_localize_evidence_names_inner_call_that_changed(make_run, faults, kind, text, method):
     def recorded(name, ends):
         run = make_run(name)
         client, server = run.process("client").thread(), run.process("server").thread()

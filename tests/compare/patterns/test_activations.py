@@ -1,4 +1,4 @@
-"""Strands as activations that nest, and what is alike in them; C and Python walk alike."""
+"""Strands as nested activations, and their shapes; the C kernels equal their Python reference implementation."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.support.examples import examples
 WAY = {0: "returned", 1: "raised", 2: "suspended", 3: "unfinished"}
 
 
-def told(run, strands=None):
-    """Every activation as (depth, function, how it began, how it ended)."""
+def activation_rows(run, strands=None):
+    """Return every activation as (depth, function, how it began, how it ended)."""
     graph, _ = build(run.folder)
     numbers = [strand.index for strand in graph.strands] if strands is None else strands
     of = activations_of(graph, numbers)
@@ -31,55 +31,55 @@ def told(run, strands=None):
     ]
 
 
-def test_calls_nest(make_run):
+def test_activations_of_calls_nest(make_run):
     run = make_run("nest")
     run.process().thread().enter("f").enter("g").exit("g").enter("g").unwind("g").exit("f")
     run.write()
-    assert told(run) == [
+    assert activation_rows(run) == [
         (0, "f", "called", "returned"), (1, "g", "called", "returned"), (1, "g", "called", "raised"),
     ]  # fmt: skip
 
 
-def test_a_generator_is_an_activation_each_time_it_runs(make_run):
+def test_activations_of_generator_are_one_per_resumption(make_run):
     run = make_run("generator")
     thread = run.process().thread()
     thread.enter("f").enter("gen").suspend("gen").enter("g").exit("g").resume("gen").suspend("gen").resume("gen")
     thread.exit("gen").exit("f")
     run.write()
-    assert told(run) == [
+    assert activation_rows(run) == [
         (0, "f", "called", "returned"), (1, "gen", "called", "suspended"), (1, "g", "called", "returned"),
         (1, "gen", "resumed", "suspended"), (1, "gen", "resumed", "returned"),
     ]  # fmt: skip
 
 
-def test_a_task_that_waits_goes_on_as_the_same_calls(make_run):
+def test_activations_of_waiting_task_continue_same_calls(make_run):
     run = make_run("task")
     thread = run.process().thread()
     thread.step("T").enter("outer").enter("inner").suspend("inner").suspend("outer").stop("T")
     thread.step("T").resume("outer").resume("inner").enter("g").exit("g").exit("inner").exit("outer").stop("T")
     run.write()
-    assert told(run) == [
+    assert activation_rows(run) == [
         (0, "outer", "called", "returned"), (1, "inner", "called", "returned"), (2, "g", "called", "returned"),
     ]  # fmt: skip
 
 
-def test_a_task_that_is_cancelled_while_it_waits_raises_in_the_same_calls(make_run):
+def test_activations_of_task_cancelled_while_waiting_raise(make_run):
     run = make_run("cancelled")
     thread = run.process().thread()
     thread.step("T").enter("outer").enter("inner").suspend("inner").suspend("outer").stop("T")
     # An exception thrown into it: the inner call ends without having been resumed.
     thread.step("T").resume("outer").unwind("inner").unwind("outer").stop("T")
     run.write()
-    assert told(run) == [(0, "outer", "called", "raised"), (1, "inner", "called", "raised")]
+    assert activation_rows(run) == [(0, "outer", "called", "raised"), (1, "inner", "called", "raised")]
 
 
-def test_a_task_that_does_something_while_a_call_is_suspended_has_two_activations_of_it(make_run):
+def test_activations_split_call_if_task_ran_others_while_suspended(make_run):
     run = make_run("between")
     thread = run.process().thread()
     thread.step("T").enter("agen").suspend("agen").stop("T").step("T").enter("g").exit("g").resume("agen").exit("agen")
     thread.stop("T")
     run.write()
-    assert told(run) == [
+    assert activation_rows(run) == [
         (0, "agen", "called", "suspended"), (0, "g", "called", "returned"), (0, "agen", "resumed", "returned"),
     ]  # fmt: skip
 
@@ -88,12 +88,12 @@ def test_activation_without_an_end_ends_with_its_caller_or_strand(make_run):
     run = make_run("unfinished")
     run.process().thread().enter("f").enter("g").exit("f").enter("h")
     run.write()
-    assert told(run) == [
+    assert activation_rows(run) == [
         (0, "f", "called", "returned"), (1, "g", "called", "unfinished"), (0, "h", "called", "unfinished"),
     ]  # fmt: skip
 
 
-def test_own_time_is_what_is_neither_in_calls_nor_waiting(make_run):
+def test_activations_own_time_excludes_inner_calls(make_run):
     run = make_run("own")
     thread = run.process().thread()
     thread.enter("f", at=0).enter("g", at=30).exit("g", at=100).exit("f", at=120)
@@ -104,7 +104,7 @@ def test_own_time_is_what_is_neither_in_calls_nor_waiting(make_run):
     assert of.own_ns.tolist() == graph.calls.self_ns.tolist()
 
 
-def test_levels_are_those_of_code(make_run):
+def test_activations_levels_are_code_levels_or_a_function(make_run):
     run = make_run("levels")
     run.process().thread().enter("app:Cart.add").exit("app:Cart.add")
     run.write()
@@ -126,7 +126,7 @@ steps = st.lists(
 
 
 def columns(events):
-    """A strand of anything at all, nested as the graph does."""
+    """Return the columns of a strand of random events, nested as in the graph."""
     kind = np.array([one for one, _, _ in events], np.uint8)
     site = np.array([one for _, one, _ in events], np.uint32)
     idle = np.array([one for _, _, one in events], bool)
@@ -136,7 +136,7 @@ def columns(events):
 
 @given(steps)
 @settings(max_examples=examples(150))
-def test_activations_of_any_events_nest_and_their_times_add_up(events):
+def test_activations_of_random_events_nest_and_times_add_up(events):
     kind, call, ts, idle = columns(events)
     parent, size, way, first, last, own = activations.activations(
         0, kind.tolist(), call.tolist(), ts.tolist(), idle.tolist()
@@ -155,7 +155,7 @@ def test_activations_of_any_events_nest_and_their_times_add_up(events):
 
 @given(steps, st.booleans())
 @settings(max_examples=examples(150))
-def test_c_and_python_find_the_same_activations_and_shapes(events, wide):
+def test_activation_kernels_equal_python_reference(events, wide):
     kind, call, ts, idle = columns(events)
     given_call = call if wide else call.astype(np.int32)
     made = kernels.activations(0, kind, given_call, wide, ts, idle)
@@ -170,7 +170,7 @@ def test_c_and_python_find_the_same_activations_and_shapes(events, wide):
     assert found_shapes == list(activations.shapes(what.tolist(), found[1]))
 
 
-def test_columns_that_do_not_fit_are_refused():
+def test_activation_kernels_refuse_inconsistent_columns():
     kind, ts, idle = np.array([Kind.ENTER], np.uint8), np.zeros(1, np.int64), np.zeros(1, bool)
     with pytest.raises(ValueError, match="call"):
         kernels.activations(0, kind, np.array([5], np.int64), True, ts, idle)
@@ -178,7 +178,7 @@ def test_columns_that_do_not_fit_are_refused():
         kernels.shapes(np.zeros(2, np.int32), np.array([1, 2], np.int32))
 
 
-def test_shapes_are_equal_where_all_below_is(make_run):
+def test_shapes_are_equal_if_all_inner_calls_are_equal(make_run):
     run = make_run("shapes")
     process = run.process()
     for name in ("one", "two"):

@@ -1,4 +1,4 @@
-"""Execution patterns: counted by searching the text of what began and ended, timed by looking at each occurrence."""
+"""Execution patterns: the tests count them by searching a text of begins and ends, and time each occurrence."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.support.runs.pattern_runs import loop, record, recorded, rounds, stra
 
 
 def text_of(of):
-    """A letter for each beginning and end; those between strands are there once."""
+    """Return one letter for each begin and end; letters between strands occur once."""
     return "".join(chr(0x4E00 + symbol) for symbol in of.sequence().tolist())
 
 
 def side_by_side(of, first, last):
-    """What each call from one to another, with one caller, took."""
+    """Return the duration of each call between two siblings."""
     while first <= last:
         yield of.end_ns[first] - of.begin_ns[first]
         first += of.size[first]
@@ -38,9 +38,9 @@ def check(graph, **thresholds):
     for row in found.rows:
         first, last = found.occurrences(row.number)
         content = {text[of.opens[one] : of.closes[other] + 1] for one, other in zip(first, last, strict=True)}
-        assert len(content) == 1, "occurrences are alike"
+        assert len(content) == 1, "all occurrences have the same content"
         (content,) = content
-        assert content not in seen, "a pattern is there once"
+        assert content not in seen, "every pattern is reported once"
         seen.add(content)
         assert row.count == len(first) == text.count(content) >= found.thresholds.times
         assert row.calls == len(content) // 2 >= found.thresholds.calls
@@ -60,19 +60,19 @@ def check(graph, **thresholds):
 
 @given(strands)
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_pattern_is_counted_as_often_as_its_text_is_found(make_run, forests):
+def test_find_patterns_count_equals_count_of_text(make_run, forests):
     check(recorded(make_run, forests), calls=1)
 
 
 @given(rounds)
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_patterns_of_loops_are_counted_as_often_as_their_text_is_found(make_run, forests):
+def test_find_patterns_of_loops_count_equals_count_of_text(make_run, forests):
     check(recorded(make_run, [[one for body in forests for one in body]]), calls=2)
 
 
 @given(strands)
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_call_that_is_there_twice_is_a_pattern_or_a_part_of_one(make_run, forests):
+def test_find_patterns_covers_every_repeated_call(make_run, forests):
     graph = recorded(make_run, forests)
     found, text, contents = check(graph, calls=1)
     of = found.activations
@@ -83,7 +83,7 @@ def test_every_call_that_is_there_twice_is_a_pattern_or_a_part_of_one(make_run, 
             assert any(call in content and text.count(content) == count for content in contents)
 
 
-def test_the_rounds_of_a_loop_are_patterns_that_begin_where_the_loop_does(make_run):
+def test_find_patterns_of_loop_begin_at_start_of_each_round(make_run):
     graph, _ = build(loop(make_run))
     found, _, _ = check(graph)
     assert [(row.title, row.count) for row in found.rows] == [
@@ -94,13 +94,13 @@ def test_the_rounds_of_a_loop_are_patterns_that_begin_where_the_loop_does(make_r
     assert "85 times" in found.sentence()
 
 
-def test_the_same_pattern_is_one_in_many_strands_also_when_each_has_it_once(make_run):
+def test_find_patterns_merges_equal_sequences_of_several_strands(make_run):
     graph = recorded(make_run, [[(("f", (("a", ()), ("b", ()))), 1), (("g", ()), 1)]] * 3)
     found, _, _ = check(graph)
     assert [(row.title, row.count, row.strands) for row in found.rows] == [("f(a, b), g", 3, 3)]
 
 
-def test_what_only_occurs_within_one_larger_pattern_is_told_with_that(make_run):
+def test_find_patterns_leaves_out_part_of_one_larger_pattern(make_run):
     inner = ("g", (("a", ()), ("b", ())))
     once = recorded(make_run, [[(("f", (inner, ("c", ()))), 5)]], "part")
     assert [row.title for row in check(once)[0].rows] == ["f(g(a, b), c)"]
@@ -108,7 +108,7 @@ def test_what_only_occurs_within_one_larger_pattern_is_told_with_that(make_run):
     assert [(row.title, row.count) for row in check(again)[0].rows] == [("f(g(a, b), c)", 5), ("g(a, b)", 6)]
 
 
-def test_a_call_that_raised_is_another_pattern(make_run):
+def test_find_patterns_call_that_raised_is_another_pattern(make_run):
     run = make_run("raised")
     thread = run.process().thread()
     for _ in range(3):
@@ -119,13 +119,13 @@ def test_a_call_that_raised_is_another_pattern(make_run):
     assert [(row.title, row.raised) for row in found.rows if row.width == 2] == [("f(g), f(g raised)", 1)]
 
 
-def test_a_pattern_has_one_name_in_every_run(make_run):
+def test_pattern_id_is_equal_in_every_run(make_run):
     before, after = (build(loop(make_run, rounds, name=f"run-{rounds}"))[0] for rounds in (50, 80))
     ids = [{row.title: row.id for row in find_patterns(graph, [0]).rows} for graph in (before, after)]
     assert ids[0] == ids[1] and len(set(ids[0].values())) == len(ids[0])
 
 
-def test_thresholds_choose_and_are_explained(make_run):
+def test_find_patterns_thresholds_select_rows_and_are_explained(make_run):
     graph, _ = build(loop(make_run))
     found = find_patterns(graph, [0], thresholds=Thresholds(calls=6))
     assert [row.title for row in found.rows] == ["read, step(a, b, log), store"]
@@ -139,7 +139,7 @@ def test_thresholds_choose_and_are_explained(make_run):
 
 
 @pytest.mark.parametrize("forests", [[], [[]], [[(("a", ()), 1)]]])
-def test_find_patterns_without_repetition_finds_none(make_run, forests):
+def test_find_patterns_without_repetition_is_empty(make_run, forests):
     graph = recorded(make_run, forests)
     found = find_patterns(graph, [strand.index for strand in graph.strands])
     assert found.rows == () and found.successions == ()
@@ -147,7 +147,7 @@ def test_find_patterns_without_repetition_finds_none(make_run, forests):
     assert json.dumps(found.to_json()) and len(found.table()) == 0
 
 
-def test_an_answer_is_a_sentence_a_table_and_json(make_run):
+def test_patterns_answer_converts_to_table_and_json(make_run):
     run = clew.open(loop(make_run))
     found = run.strands.first().patterns()
     assert found.table().rows[0].title == "read, step(a, b), store"
@@ -156,7 +156,7 @@ def test_an_answer_is_a_sentence_a_table_and_json(make_run):
     assert [line["label"] for line in told["patterns"][0]["outline"]][:2] == ["app:read", "app:step"]
 
 
-def test_strands_are_asked_for_by_name(make_run):
+def test_strands_named_selects_by_part_of_name(make_run):
     run = make_run("strands")
     process = run.process()
     for name in ("MainThread", "worker"):
@@ -177,7 +177,7 @@ def test_strands_are_asked_for_by_name(make_run):
         opened.strands.where(name="worker")
 
 
-def test_the_diagram_has_every_move_and_tells_those_of_a_pattern(make_run):
+def test_patterns_diagram_has_all_moves_and_marks_those_of_a_pattern(make_run):
     graph, _ = build(loop(make_run, rounds=14))
     found = find_patterns(graph, [0])
     of = found.activations
@@ -200,7 +200,7 @@ def test_the_diagram_has_every_move_and_tells_those_of_a_pattern(make_run):
 
 @given(strands)
 @settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_moves_and_states_of_a_pattern_are_those_of_its_text_times_its_count(make_run, forests):
+def test_patterns_diagram_inside_equals_text_of_each_occurrence(make_run, forests):
     found = find_patterns(graph := recorded(make_run, forests), [strand.index for strand in graph.strands], calls=1)
     of, drawn = found.activations, found.diagram
     sequence = of.sequence().tolist()
@@ -219,7 +219,7 @@ def test_moves_and_states_of_a_pattern_are_those_of_its_text_times_its_count(mak
         assert {(code[a], code[b]): times for a, b, times in ends if times} == steps
 
 
-def test_deep_recursion_is_no_deeper_than_memory(make_run):
+def test_find_patterns_deep_recursion_does_not_overflow(make_run):
     run = make_run("deep")
     thread = run.process().thread()
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""When patterns occur, against looking at every nanosecond's occurrence one after the other."""
+"""Times of pattern occurrences, compared with a naive scan of each occurrence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.runs.pattern_runs import loop, recorded, strands
 
 
 def naive(of, first, last):
-    """Per occurrence its strand, and from when to when each of its calls side by side was."""
+    """Return, for each occurrence, its strand and the begin and end of each of its sibling calls."""
     found = []
     for one, other in zip(first.tolist(), last.tolist(), strict=True):
         calls, at = [], one
@@ -31,7 +31,7 @@ def spent(calls, begin, end):
 
 @given(strands, st.data())
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_window_has_what_looking_at_each_occurrence_finds(make_run, forests, data):
+def test_timed_bins_equal_scan_of_each_occurrence(make_run, forests, data):
     graph = recorded(make_run, forests)
     found = find_patterns(graph, [strand.index for strand in graph.strands], calls=1)
     of = found.activations
@@ -61,7 +61,7 @@ def test_a_window_has_what_looking_at_each_occurrence_finds(make_run, forests, d
 
 @given(strands, st.data())
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_occurrences_are_numbered_in_the_order_of_time_and_found_by_it(make_run, forests, data):
+def test_timed_occurrences_are_ordered_and_found_by_time(make_run, forests, data):
     graph = recorded(make_run, forests)
     found = find_patterns(graph, [strand.index for strand in graph.strands], calls=1)
     of = found.activations
@@ -84,7 +84,7 @@ def test_occurrences_are_numbered_in_the_order_of_time_and_found_by_it(make_run,
                 assert max(one.begin_ns - at, at - one.end_ns, 0) == min(distance)
 
 
-def test_many_strands_are_added_up_in_parts(make_run, monkeypatch):
+def test_timed_all_bins_of_many_strands_equal_total(make_run, monkeypatch):
     monkeypatch.setattr("clew.compare.patterns.occurrences._AT_ONCE", 7)
     graph, _ = build(loop(make_run, rounds=14))
     found = find_patterns(graph, [0])

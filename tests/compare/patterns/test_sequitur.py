@@ -1,4 +1,4 @@
-"""Run-length Sequitur: its invariants, by expansion and by looking at every digram; C and Python give one grammar."""
+"""Run-length Sequitur: its invariants, checked by expansion and for every digram; C and Python infer the same grammar."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ repetitive = blocks.flatmap(
 
 
 def check(sequence):
-    """The grammar, after all that has to hold of it."""
+    """Return the grammar after checking its invariants."""
     grammar = infer(sequence)
     assert grammar.expand().tolist() == list(sequence)
     rules = [grammar.rule(number) for number in range(len(grammar))]
     digrams = Counter((*left, *right) for rule in rules for left, right in zip(rule, rule[1:], strict=False))
-    assert all(times == 1 for times in digrams.values()), "no digram is there twice"
+    assert all(times == 1 for times in digrams.values()), "every digram occurs once"
     used = Counter()
     for rule in rules:
         assert all(left[0] != right[0] for left, right in zip(rule, rule[1:], strict=False)), "neighbours differ"
@@ -46,13 +46,13 @@ def check(sequence):
 
 @given(anything | repetitive)
 @settings(max_examples=examples(150))
-def test_the_grammar_expands_to_the_sequence_and_keeps_its_properties(sequence):
+def test_grammar_expands_to_sequence_and_holds_invariants(sequence):
     check(sequence)
 
 
 @given(anything | repetitive)
 @settings(max_examples=examples(150))
-def test_c_and_python_give_one_grammar(sequence):
+def test_sequitur_kernel_equals_python_reference(sequence):
     grammar = infer(sequence)
     expected = sequitur_reference.infer(sequence)
     assert [
@@ -62,7 +62,7 @@ def test_c_and_python_give_one_grammar(sequence):
 
 @given(repetitive)
 @settings(max_examples=examples(60))
-def test_uses_are_those_met_when_all_is_expanded(sequence):
+def test_grammar_uses_equal_rules_met_in_expansion(sequence):
     grammar = infer(sequence)
     met = Counter()
 
@@ -76,18 +76,18 @@ def test_uses_are_those_met_when_all_is_expanded(sequence):
     assert grammar.uses().tolist() == [met[rule] for rule in range(len(grammar))]
 
 
-def test_the_example_of_the_paper():
+def test_sequitur_example_of_the_paper_gives_its_grammar():
     grammar = infer([ord(letter) for letter in "abcdbcabcdbc"])
     assert [(symbol < 0, exponent) for symbol, exponent in grammar.rule(0)] == [(True, 2)]
     assert grammar.length.tolist() == [12, 6, 2]
 
 
-def test_a_loop_is_one_symbol_however_often_it_goes_round():
+def test_grammar_of_loop_has_one_symbol_with_exponent():
     grammar = infer([0, 1, 2] * 1000)
     assert [grammar.rule(number) for number in range(len(grammar))] == [[(-2, 1000)], [(0, 1), (1, 1), (2, 1)]]
 
 
-def test_a_rule_that_becomes_a_run_of_another_is_written_as_that():
+def test_grammar_has_no_rule_that_is_a_run_of_another():
     grammar = check([0, 1, 0, 1, 2, 0, 1, 0, 1, 2, 0, 1])
     assert all(len(grammar.rule(number)) > 1 for number in range(1, len(grammar)))
 
@@ -97,20 +97,20 @@ def test_grammar_of_sequence_without_repetition_has_no_rules(sequence):
     assert len(check(sequence)) == 1
 
 
-def test_numbers_may_be_any():
+def test_sequitur_accepts_any_integers():
     sequence = [-5, 1 << 40, -5, 1 << 40, 3]
     assert infer(sequence).expand().tolist() == sequence
 
 
-def test_the_text_of_a_large_file():
+def test_grammar_of_large_file_has_less_than_half_its_symbols():
     text = (Path(sequitur.__file__).parents[2] / "graph" / "build" / "builder.py").read_text()
     sequence = [ord(letter) for letter in text]
     grammar = check(sequence)
     assert len(grammar.symbol) < len(sequence) / 2
 
 
-def test_a_grammar_takes_as_long_as_its_sequence():
-    """Steps, not seconds: what is made of the twin's lists at most."""
+def test_sequitur_steps_are_linear_in_sequence_length():
+    """Count steps of the reference implementation instead of seconds."""
     steps = []
     for size in (2_000, 8_000):
         state = np.random.default_rng(3).integers(0, 6, size).tolist()
@@ -130,7 +130,7 @@ def test_a_grammar_takes_as_long_as_its_sequence():
     assert steps[1] < steps[0] * 1.3
 
 
-def test_symbols_that_cannot_be_are_refused():
+def test_sequitur_kernel_refuses_invalid_symbols():
     from clew.compare.patterns import _sequitur
 
     with pytest.raises(ValueError, match="sequence"):

@@ -1,4 +1,4 @@
-"""Patterns of a large run come from a process of their own: they are the same ones, and nothing is left of that process."""
+"""Patterns of a large run come from a worker process: they equal those found in memory, and the process leaves no files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from clew.compare.patterns import worker_process
 from clew.compare.patterns.find import Thresholds, find_patterns
 from clew.compare.patterns.occurrences import moments
 from clew.compare.patterns.worker_process import patterns_in_worker
-from clew.graph.runtime.progress import ALWAYS
+from clew.graph.runtime.progress import NEVER_CANCELLED
 from clew.records.errors import ClewError
 from clew.records.plan.plan import Plan, dump
 from clew.records.run.directory import create_run, finish_run, load_run, save_run
-from tests.support.cancellation import NotWanted, SoonUnwanted
+from tests.support.cancellation import SoonCancelled, WorkCancelled
 from tests.support.requirements import needs_own_process
 from tests.support.runs.records import RunFolder
 
@@ -40,10 +40,10 @@ def run(tmp_path, monkeypatch):
     return clew.open(folder)
 
 
-def test_they_are_those_that_are_found_in_memory(run):
+def test_worker_process_patterns_equal_those_found_in_memory(run):
     strands, thresholds = list(range(len(run.graph.strands))), Thresholds(calls=2)
     before = sorted(path.name for path in run.folder.iterdir())
-    apart = patterns_in_worker(run, strands, "function", thresholds, ALWAYS)
+    apart = patterns_in_worker(run, strands, "function", thresholds, NEVER_CANCELLED)
     here = find_patterns(run.graph, strands, "function", thresholds)
     assert apart is not None and apart.graph is run.graph
     assert len(here.rows) == 3 and apart.to_json() == here.to_json()
@@ -61,23 +61,23 @@ def test_they_are_those_that_are_found_in_memory(run):
             strict=True,
         )
         assert all(one.tolist() == other.tolist() for one, other in inside)
-    # Its columns are looked at where they are, in a file that has no name any more.
+    # The columns are memory-mapped from an unlinked file.
     assert not apart.activations.begin_ns.flags.owndata and not apart.activations.begin_ns.flags.writeable
     assert sorted(path.name for path in run.folder.iterdir()) == before
 
 
 def test_worker_process_that_is_cancelled_ends_and_leaves_no_files(run):
     before = sorted(path.name for path in run.folder.iterdir())
-    with pytest.raises(NotWanted):
-        patterns_in_worker(run, [0], "function", Thresholds(), SoonUnwanted())
+    with pytest.raises(WorkCancelled):
+        patterns_in_worker(run, [0], "function", Thresholds(), SoonCancelled())
     assert sorted(path.name for path in run.folder.iterdir()) == before
 
 
 def test_worker_process_with_wrong_question_reports_the_error(run):
-    with pytest.raises(ClewError, match="no level"):
-        patterns_in_worker(run, [0], "planet", Thresholds(), ALWAYS)
+    with pytest.raises(ClewError, match="unknown level"):
+        patterns_in_worker(run, [0], "planet", Thresholds(), NEVER_CANCELLED)
 
 
-def test_a_small_run_is_looked_at_where_it_is(run, monkeypatch):
+def test_patterns_of_small_run_use_no_worker_process(run, monkeypatch):
     monkeypatch.setattr(worker_process, "LARGE", len(run.graph) + 1)
-    assert patterns_in_worker(run, [0], "function", Thresholds(), ALWAYS) is None
+    assert patterns_in_worker(run, [0], "function", Thresholds(), NEVER_CANCELLED) is None

@@ -1,4 +1,4 @@
-"""A call that got slower is the one to look at: not the calls around it, nor those that only waited for it."""
+"""Call changes name the call that got slower, not its callers nor calls that only waited for it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def waits_for_a_thread(thread, other, wait, number):
 
 
 def waits_in_the_queue(thread, other, wait, number):
-    """The same, but work is quick and begins late."""
+    """Do the same, but work is quick and begins late."""
     thread.enter("send").send(("to", number), "queue").exit("send").suspend("serve")
     wait()
     other.receive(("to", number), "queue").enter("work").send(("back", number), "queue").exit("work")
@@ -43,7 +43,7 @@ def waits_in_the_queue(thread, other, wait, number):
 
 
 def waits_for_what_another_call_led_to(thread, other, wait, number):
-    """serve awaits first and second: both wait until work is done, which only first has led to."""
+    """serve awaits first and second: both wait until work is done, which only first caused."""
     thread.enter("first").send(("to", number), "queue").suspend("first").suspend("serve")
     thread.resume("serve").enter("second").suspend("second").suspend("serve")
     other.receive(("to", number), "queue").enter("work")
@@ -54,7 +54,7 @@ def waits_for_what_another_call_led_to(thread, other, wait, number):
 
 
 def waits_side_by_side(thread, other, wait, number):
-    """serve starts two tasks that wait at one time, and goes on when both are done: one of them is the last."""
+    """serve starts two tasks that wait concurrently, and continues when both are done: one of them ends last."""
     for name in ("short", "long"):
         thread.send((name, number), "asyncio.task")
     thread.suspend("serve")

@@ -1,4 +1,4 @@
-"""What tells requests that changed from others: planted causes are named, chance and what was so before are not."""
+"""Traits that separate changed requests from others: planted causes are named, chance and earlier traits are not."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def first_difference(before, after, **thresholds):
     return changed.differences(changed.rows[0])
 
 
-def test_traits_with_one_slow_instance_of_four_name_the_call_that_ran_there(make_run, healthy):
+def test_traits_with_one_slow_instance_name_the_call_that_ran_there(make_run, healthy):
     def slow(plan, chance):
         plan["work"] *= 1.5 if plan["instance"] == 2 else 1
 
@@ -71,7 +71,7 @@ def test_traits_with_one_slow_instance_of_four_name_the_call_that_ran_there(make
     assert "in 100% of the changed requests" in told.sentence() or f"{first.share:.0%}" in told.sentence()
 
 
-def test_a_value_that_only_the_new_flow_has_is_named(make_run, healthy):
+def test_traits_name_value_that_only_the_new_flow_has(make_run, healthy):
     def audits(plan, chance):
         if plan["size"] > 100:
             plan["calls"].append("audit")
@@ -83,7 +83,7 @@ def test_a_value_that_only_the_new_flow_has_is_named(make_run, healthy):
     assert (first.share, first.others) == (1.0, pytest.approx(first.of_others / 7, rel=1))
 
 
-def test_a_log_line_that_goes_with_the_new_flow_is_named(make_run, healthy):
+def test_traits_name_log_line_of_the_new_flow(make_run, healthy):
     def retries(plan, chance):
         if chance.random() < 0.3:
             plan["logs"].append(f"lost peer {chance.randrange(1000)}, trying again")
@@ -94,7 +94,7 @@ def test_a_log_line_that_goes_with_the_new_flow_is_named(make_run, healthy):
     assert told.rows[0].share == 1.0 and told.rows[0].others == 0
 
 
-def test_two_conditions_are_joined(make_run, healthy):
+def test_traits_join_two_conditions(make_run, healthy):
     def slow(plan, chance):
         plan["work"] *= 2 if plan["instance"] == 1 and plan["kind"] == "'write'" else 1
 
@@ -116,12 +116,12 @@ def test_traits_leave_out_a_call_that_was_slow_before(make_run):
     assert all("call[1]" not in condition for row in told.rows for condition in row.conditions)
 
 
-def test_instances_that_have_other_names_after_are_not_named(make_run, healthy):
+def test_traits_leave_out_renamed_instances(make_run, healthy):
     renamed = recorded(make_run, "renamed", 9, lambda plan, chance: plan.update(work=300), names="efgh")
     assert first_difference(healthy, renamed).rows == ()
 
 
-def test_traits_are_empty_when_all_requests_got_slower_and_never_name_counters(make_run, healthy):
+def test_traits_are_empty_if_all_requests_got_slower(make_run, healthy):
     def slow(plan, chance):
         plan["work"] *= 1.5
 
@@ -130,7 +130,7 @@ def test_traits_are_empty_when_all_requests_got_slower_and_never_name_counters(m
     assert "at most 1% of cases" in told.explain()
 
 
-def test_a_new_flow_without_precursor_is_told_from_nothing(make_run, healthy):
+def test_traits_of_new_flow_without_precursor_are_empty(make_run, healthy):
     flows = healthy.requests.flows()
     from clew.compare.requests.diff import compare
 
@@ -140,7 +140,7 @@ def test_a_new_flow_without_precursor_is_told_from_nothing(make_run, healthy):
 
 
 @given(st.integers(0, 2**32), st.integers(8, 60), st.integers(1, 6))
-def test_the_tree_splits_by_the_largest_gain_and_p_is_the_g_tests(seed, count, width):
+def test_decision_tree_splits_by_largest_gain_with_p_of_g_test(seed, count, width):
     chance = np.random.default_rng(seed)
     true = chance.random((count, width)) < 0.5
     target = chance.random(count) < np.where(true[:, 0], 0.9, 0.1)
@@ -164,7 +164,7 @@ def test_the_tree_splits_by_the_largest_gain_and_p_is_the_g_tests(seed, count, w
     assert found == pytest.approx(min(1, p[int(np.argmax(gains))] * len(gains)), rel=1e-6)
 
 
-def test_chance_is_seldom_named():
+def test_decision_tree_seldom_names_random_traits():
     chance = np.random.default_rng(7)
     named = 0
     traits = [Trait("log", str(place), f"{place}", f"not {place}") for place in range(40)]

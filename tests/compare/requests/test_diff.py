@@ -1,4 +1,4 @@
-"""What changed between recordings: what was planted is first, what is chance is not named, numbers are the definition's."""
+"""Diff of two recordings: planted changes are first, random ones are not named, and numbers equal their definitions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TYPES = [f"Type{number}" for number in range(8)]
 
 
 def plan_of(number):
-    """Names and mean times of what a request of a type calls."""
+    """Return names and mean times of the calls of a request of a type."""
     return [(f"f{number}", 100), ("load", 200), (f"g{number % 3}", 300)]
 
 
 def recorded(make_run, name, seed, requests=40, change=lambda plan, chance: plan, types=TYPES):
-    """Requests of several types; `change` says what each really calls."""
+    """Record requests of several types; `change` returns the calls that each makes."""
     chance, run = random.Random(seed), make_run(name)
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
@@ -52,7 +52,7 @@ def recorded(make_run, name, seed, requests=40, change=lambda plan, chance: plan
 
 @pytest.fixture(scope="module")
 def runs(make_run):
-    """Recordings by what was changed in them."""
+    """Return a factory of recordings with a given change."""
     known = {}
 
     def run(name, seed, **more):
@@ -71,7 +71,7 @@ def one_call_more(plan, chance):
     return [*plan, ("audit", 40)] if plan[0][0] == "f5" else plan
 
 
-def test_a_function_that_got_slower_in_one_of_eight_types_is_first(runs):
+def test_diff_function_slower_in_one_request_type_is_first(runs):
     changed = runs("healthy", 1).requests.diff(runs("slow", 2, change=slow_function).requests)
     assert [(row.kind, row.name) for row in changed.rows] == [("response-time", "Type3")]
     (row,) = changed.rows
@@ -80,12 +80,12 @@ def test_a_function_that_got_slower_in_one_of_eight_types_is_first(runs):
     assert row.low_ns < 20_000 < row.high_ns and row.effect > 0.3 and row.p < 0.05
     assert (row.count_before, row.count_after, changed.tested, changed.categories) == (40, 40, 8, 8)
     assert "Type3" in changed.sentence() and "app:f3" in changed.sentence()
-    # Nothing got slower the other way round.
+    # In the opposite direction nothing is slower.
     back = runs("slow", 2).requests.diff(runs("healthy", 1).requests)
     assert back.rows == () and back.sentence().startswith("no category changed")
 
 
-def test_a_call_that_was_added_is_first_with_what_it_comes_from(runs):
+def test_diff_added_call_is_first_with_its_precursor(runs):
     changed = runs("healthy", 1).requests.diff(runs("more", 3, change=one_call_more).requests)
     assert [(row.kind, row.name) for row in changed.rows] == [("structural", "Type5")]
     (row,) = changed.rows
@@ -99,7 +99,7 @@ def test_a_call_that_was_added_is_first_with_what_it_comes_from(runs):
     assert "is new" in row.sentence() and "75% alike" in row.sentence()
 
 
-def test_a_call_that_comes_more_often_is_structural_and_a_slower_flow_is_both(runs):
+def test_diff_more_frequent_slow_call_is_structural_and_response_time(runs):
     def change(plan, chance):
         if plan[0][0] != "f1":
             return plan
@@ -118,12 +118,12 @@ def test_a_call_that_comes_more_often_is_structural_and_a_slower_flow_is_both(ru
     assert changed.rows == tuple(sorted(changed.rows, key=lambda row: -row.cost_ns))
 
 
-def test_a_busier_period_alone_is_no_change(runs):
+def test_diff_busier_period_has_no_change(runs):
     changed = runs("healthy", 1).requests.diff(runs("busy", 6, requests=120).requests)
     assert changed.rows == () and changed.after == 3 * changed.before
 
 
-def test_healthy_recordings_flag_next_to_nothing(make_run):
+def test_diff_healthy_recordings_flag_less_than_five_percent(make_run):
     flagged = categories = 0
     for seed in range(6):
         one, other = (recorded(make_run, f"h{seed}-{half}", 100 + 2 * seed + half, requests=25) for half in range(2))
@@ -144,7 +144,7 @@ def test_diff_of_one_request_a_side_compares_them(make_run):
     assert one.requests.diff(other.requests).rows == ()
 
 
-def test_runs_that_differ_among_themselves_make_a_difference_less_sure(make_run):
+def test_diff_runs_that_differ_among_themselves_hide_a_difference(make_run):
     def often(share):
         return lambda plan, chance: [*plan, ("retry", 50)] if chance.random() < share else plan
 
@@ -160,8 +160,8 @@ def test_runs_that_differ_among_themselves_make_a_difference_less_sure(make_run)
     assert len(steady.rows) == 1 and len(wild.rows) == 0
 
 
-def test_categories_are_compared_as_they_are_one_by_one(runs):
-    """The statistics of a category do not depend on which others there are."""
+def test_diff_statistics_of_category_equal_scipy(runs):
+    """The statistics of a category do not depend on the other categories."""
     from scipy import stats
 
     before, after = runs("healthy", 1).requests.flows(), runs("slow", 2, change=slow_function).requests.flows()
@@ -177,7 +177,7 @@ def test_categories_are_compared_as_they_are_one_by_one(runs):
     assert p <= row.p <= p * 16 * 1.0001
 
 
-def test_too_few_samples_are_not_tested_and_that_is_said(runs):
+def test_diff_too_few_samples_are_reported_as_untested(runs):
     few = [runs(name, seed).requests.flows() for name, seed in (("healthy", 1), ("slow", 2))]
     few = [flows.take(np.arange(len(flows)) < 8 * 6) for flows in few]
     changed = compare(*few)
@@ -185,7 +185,7 @@ def test_too_few_samples_are_not_tested_and_that_is_said(runs):
     assert compare(*few, samples=2).tested == 8
 
 
-def test_thresholds_can_be_moved_and_explain_themselves(runs):
+def test_diff_thresholds_are_options_and_explained(runs):
     healthy, slow = (runs(name, seed).requests for name, seed in (("healthy", 1), ("slow", 2)))
     assert healthy.diff(slow, slower=0.5).rows == ()
     assert compare(healthy.flows(), slow.flows(), Thresholds(alpha=1e-9)).rows == ()
@@ -199,7 +199,7 @@ def test_thresholds_can_be_moved_and_explain_themselves(runs):
         healthy.diff(runs("slow", 2).events)
 
 
-def test_answers_are_tables_and_json(runs):
+def test_diff_answer_converts_to_table_and_json(runs):
     changed = runs("healthy", 1).requests.diff(runs("more", 3, change=one_call_more).requests)
     (row,) = changed.table().rows
     assert row.kind == "structural" and row.name == "Type5" and row.count_after == 40

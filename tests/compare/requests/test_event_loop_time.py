@@ -1,4 +1,4 @@
-"""What a task waits for is its own only while its event loop idles: a loop that others keep busy is their fault."""
+"""A task's waiting counts as its own only while its event loop idles; otherwise it is event-loop queueing time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clew.compare.localize.visits import two_sides
 
 
 def recorded(make_run, name, *, busy, idle):
-    """Requests that wait until another one's task has run, and until the loop has idled for a while. Times in ms."""
+    """Record requests that wait until another request's task has run and the loop has idled for a while. Times in ms."""
     run = make_run(name)
     thread = run.process().thread()
     for number in range(30):
@@ -29,7 +29,7 @@ def suspects(make_run, **changed):
     return [(it.place, it.evidence[0].kind) for it in after.requests.localize(before.requests).suspects]
 
 
-def test_localize_with_busy_event_loop_suspects_busy_task_and_not_waiting_one(make_run):
+def test_localize_with_busy_event_loop_suspects_only_busy_task(make_run):
     assert suspects(make_run, busy=6, idle=1) == [("app:crunch", "work")]
 
 
@@ -37,7 +37,7 @@ def test_localize_with_idle_event_loop_suspects_waiting_task(make_run):
     assert suspects(make_run, busy=3, idle=4) == [("app:order", "waiting")]
 
 
-def test_a_task_waits_for_as_long_as_its_loop_idles(make_run):
+def test_waiting_time_of_task_is_idle_time_of_its_loop(make_run):
     flows = recorded(make_run, "run", busy=3, idle=1).requests.flows()
     side = two_sides(flows, flows).suspect
     waiting, work = side.times["waiting"], side.times["work"]
@@ -47,7 +47,7 @@ def test_a_task_waits_for_as_long_as_its_loop_idles(make_run):
 
 
 def together(run, thread, number, *, busy, idle):
-    """A request that awaits two tasks: one computes while the other, long ready, waits for its turn. Times in ms."""
+    """Record a request that awaits two tasks: one computes while the other, already ready, is queued. Times in ms."""
     root, names = f"serve-{number}", ("crunch", "order")
     thread.step(root).enter("serve").request("serve")
     for name in names:
@@ -68,7 +68,7 @@ def slower_calls(before, after):
     return {row.name: [edge.target for edge in row.edges] for row in before.requests.diff(after.requests).rows}
 
 
-def test_a_request_that_waits_for_its_turn_has_no_call_that_got_slower_itself(make_run):
+def test_diff_request_queued_by_event_loop_has_no_slower_call(make_run):
     before, after = recorded(make_run, "good", busy=3, idle=1), recorded(make_run, "bad", busy=6, idle=1)
     assert slower_calls(before, after) == {"crunch": ["app:crunch"], "order": []}
     found = {row.name: row for row in before.requests.diff(after.requests).rows}
@@ -81,7 +81,7 @@ def test_a_request_that_waits_for_its_turn_has_no_call_that_got_slower_itself(ma
     assert found["crunch"].turns_ns is None and "turn" not in found["crunch"].sentence()
 
 
-def test_a_request_that_waits_while_the_loop_idles_is_slower_itself(make_run):
+def test_diff_request_waiting_while_loop_idles_has_slower_call(make_run):
     before, after = recorded(make_run, "good", busy=3, idle=1), recorded(make_run, "bad", busy=3, idle=4)
     assert slower_calls(before, after) == {"order": ["app:order"]}
     assert [row.turns() for row in before.requests.diff(after.requests).rows] == [""]
@@ -90,7 +90,7 @@ def test_a_request_that_waits_while_the_loop_idles_is_slower_itself(make_run):
 @pytest.mark.parametrize(
     ("changed", "culprit"), [({"busy": 6, "idle": 1}, "crunch"), ({"busy": 3, "idle": 4}, "order")], ids=str
 )
-def test_localize_with_tasks_of_one_request_names_computing_task_or_last_after_idle_loop(make_run, changed, culprit):
+def test_diff_tasks_of_one_request_name_computing_task_or_last_waiting(make_run, changed, culprit):
     def opened(name, **times):
         run = make_run(name)
         thread = run.process().thread()
@@ -102,5 +102,5 @@ def test_localize_with_tasks_of_one_request_names_computing_task_or_last_after_i
     assert slower_calls(before, after) == {"serve": [f"app:{culprit}"]}
     found = before.requests.diff(after.requests)
     assert found.rows[0].edges[0].growth_ns == pytest.approx(3e6, rel=0.02)
-    assert found.rows[0].turns_ns is None, "whom it ran are its own"
+    assert found.rows[0].turns_ns is None, "tasks of the same request are not queueing time"
     assert [call.label for call in found.union(found.rows[0].category).changes()] == [f"app:{culprit}"]

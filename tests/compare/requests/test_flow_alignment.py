@@ -1,4 +1,4 @@
-"""Two flows as one graph: the alignment is the cheapest there is, and the union holds both flows and nothing else."""
+"""Two flows as one graph: the alignment has the least cost, and the union contains exactly both flows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.examples import examples
 
 
 def cheapest(one, other, edit):
-    """By trying everything."""
+    """Return the least cost by trying every alignment."""
     a, b = ([tuple(column) for column in side.T.tolist()] for side in (one, other))
 
     @lru_cache(None)
@@ -52,7 +52,7 @@ sequences = st.lists(st.tuples(*[st.integers(0, 2)] * 3), max_size=24).map(colum
 
 
 @given(sequences, sequences, st.sampled_from([1, 40, 1 << 24]))
-def test_an_alignment_is_complete_in_order_and_the_cheapest_there_is(one, other, cells):
+def test_align_is_complete_ordered_and_has_least_cost(one, other, cells):
     edit = 3 * (one.shape[1] + other.shape[1]) + 1
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flow_alignment, "CELLS", cells)
@@ -62,7 +62,7 @@ def test_an_alignment_is_complete_in_order_and_the_cheapest_there_is(one, other,
     assert cost_of(matches, one, other, edit) == cheapest(one, other, edit)
 
 
-def test_a_long_sequence_is_aligned_with_itself_and_with_what_was_cut_out_of_it():
+def test_align_long_sequence_with_itself_or_with_gaps():
     chance = np.random.default_rng(3)
     one = chance.integers(0, 40, (3, 8_000))
     assert align(one, one) == [Match(place, place) for place in range(8_000)]
@@ -80,7 +80,7 @@ trees = st.recursive(
 
 @pytest.fixture(scope="module")
 def flows_of_trees(make_run):
-    """One request per tree, in one run."""
+    """Record one request per tree, in one run."""
     known: dict[object, Flows] = {}
 
     def record(*trees):
@@ -106,14 +106,14 @@ def flows_of_trees(make_run):
 
 
 def graph_of(flows, request):
-    """Who called whom, as the tree of a request."""
+    """Return labels and parents of the calls of a request."""
     at = flows.places(request)
     return flows.label[at].tolist(), flows.parent[at].tolist()
 
 
 @settings(max_examples=examples(30))
 @given(trees, trees)
-def test_a_union_holds_each_flow_once_with_its_edges_and_nothing_else(flows_of_trees, one, other):
+def test_union_contains_exactly_the_calls_and_edges_of_both_flows(flows_of_trees, one, other):
     flows = flows_of_trees(one, other)
     union = correspond(flows, 0, flows, 1)
     for side, request in (("before", 0), ("after", 1)):
@@ -127,7 +127,7 @@ def test_a_union_holds_each_flow_once_with_its_edges_and_nothing_else(flows_of_t
         assert drawn == {(place[above], place[call]) for call, above in enumerate(parents) if above >= 0}
     for node in union.nodes:
         assert node.status == ("before" if node.after < 0 else "after" if node.before < 0 else "both")
-    # Callers come before what they called.
+    # Callers come before their callees.
     assert all(edge.source < edge.target for edge in union.edges)
     assert all(above < number for number, above in enumerate(union.parent))
     assert union.edits == len(union.nodes) - len(union.of("both"))
@@ -136,14 +136,14 @@ def test_a_union_holds_each_flow_once_with_its_edges_and_nothing_else(flows_of_t
 
 @settings(max_examples=examples(15))
 @given(trees)
-def test_a_flow_beside_itself_is_itself(flows_of_trees, tree):
+def test_union_of_equal_flows_has_no_edits(flows_of_trees, tree):
     flows = flows_of_trees(tree, tree)
     union = correspond(flows, 0, flows, 1)
     assert union.edits == 0 and {edge.status for edge in union.edges} <= {"both"}
     assert union.sentence().startswith("the same flow")
 
 
-def test_a_call_that_was_added_is_the_only_one_that_is_not_in_both(flows_of_trees):
+def test_union_marks_only_the_added_call(flows_of_trees):
     flows = flows_of_trees(("a", (("b", ()), ("b", (("c", ()),)))), ("a", (("b", ()), ("b", (("c", ()), ("d", ()))))))
     union = correspond(flows, 0, flows, 1)
     assert [(node.label, node.status) for node in union.nodes if node.status != "both"] == [("app:d", "after")]
@@ -153,7 +153,7 @@ def test_a_call_that_was_added_is_the_only_one_that_is_not_in_both(flows_of_tree
     assert sorted(row.label for row in union.table().rows) == ["app:a", "app:b", "app:b", "app:c", "app:d"]
 
 
-def test_a_call_under_another_caller_is_in_both_with_an_edge_from_each(flows_of_trees):
+def test_union_of_moved_call_has_an_edge_from_each_caller(flows_of_trees):
     flows = flows_of_trees(("a", (("b", (("d", ()),)),)), ("a", (("b", ()), ("d", ()))))
     union = correspond(flows, 0, flows, 1)
     assert [(node.label, node.status) for node in union.nodes] == [

@@ -1,4 +1,4 @@
-"""Two healthy periods of one real system: next to nothing is named as changed."""
+"""Two healthy periods of one real system: almost nothing is flagged as changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHARED = Path(os.environ.get("CLEW_SHARED_DATA") or Path(__file__).resolve().par
 
 @pytest.mark.parametrize("name", ["healthy-0129", "healthy-0130"])
 @pytest.mark.parametrize("coalesce", [False, True])
-def test_two_halves_of_a_healthy_period(name, coalesce, tmp_path):
+def test_compare_halves_of_healthy_period_flags_few_categories(name, coalesce, tmp_path):
     path = SHARED / "trainticket" / f"{name}.jsonl.gz"
     if not path.exists():
         pytest.skip(f"no real traces: {path} is not there; CLEW_SHARED_DATA names their folder")

@@ -1,4 +1,4 @@
-"""A function that is slower in all tests that call it is named, though each test tells it once."""
+"""A function that is slower in all tests that call it is named once, with its cost in all tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FUNCTIONS, TESTS = 60, 40
 
 
 def suite(factor):
-    """Two sessions; every test calls every function twice. Function 7 takes `factor` times as long in the second, which
+    """Return two sessions; every test calls every function twice. Function 7 takes `factor` times as long in the second, which
     runs on a machine that is slower by half; now and then the scheduler adds ten milliseconds to a call."""
     rng = np.random.default_rng(5)
     shape = (2, TESTS, FUNCTIONS, 2)
@@ -42,7 +42,7 @@ def changes(units, monkeypatch, **thresholds):
 
 
 @pytest.mark.parametrize("factor", [1.8, 1 / 1.8])
-def test_a_function_that_changed_is_named_with_what_it_costs(monkeypatch, factor):
+def test_function_changes_name_changed_function_with_its_cost(monkeypatch, factor):
     (found,) = changes(suite(factor), monkeypatch)
     assert (found.label, found.tests, found.location) == ("app:f7", TESTS, ("app.py", 3))
     assert found.share == pytest.approx(factor - 1, abs=0.1) and found.low < found.share < found.high

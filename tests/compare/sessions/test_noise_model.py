@@ -1,4 +1,4 @@
-"""Times of which there are few: what differs is told from what scatters."""
+"""Noise model of test sessions: few measured times still separate a change from scatter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MS = 1e6
 
 
 def suite(rng, subjects, before, after, *, scatter, tails=30.0, machine=1.0):
-    """Sessions of a suite in which nothing changed but the machine: log-times scatter with Student's tails."""
+    """Return sessions of a suite in which only the machine changed: log-times scatter with Student's tails."""
     runs = before + after
     size = np.exp(rng.uniform(np.log(2 * MS), np.log(500 * MS), subjects))
     speed = np.exp(rng.normal(0, 0.1, runs)) * np.where(np.arange(runs) >= before, machine, 1.0)
@@ -24,27 +24,27 @@ def suite(rng, subjects, before, after, *, scatter, tails=30.0, machine=1.0):
 
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (3, 1), (5, 5)])
 @pytest.mark.parametrize("tails", [3.0, 30.0])
-def test_sessions_without_a_change_rarely_name_one(before, after, tails):
+def test_compare_times_without_change_rarely_names_a_test(before, after, tails):
     suites = (suite(np.random.default_rng(seed), 300, before, after, scatter=0.1, tails=tails) for seed in range(40))
     named = [(compare_times(times, 300, MS).p <= 0.05).sum() for times in suites]
-    assert np.mean(np.array(named) > 0) <= 0.25, "suites in which something is named"
+    assert np.mean(np.array(named) > 0) <= 0.25, "share of suites in which a test is named"
     assert np.mean(named) <= 0.05 * 300 * 0.05
 
 
 @pytest.mark.parametrize(("before", "after", "factor"), [(1, 1, 3.5), (5, 3, 1.7)])
-def test_a_slower_test_is_named_and_no_other(before, after, factor):
+def test_compare_times_names_only_the_slower_test(before, after, factor):
     found, ratios = 0, []
     for seed in range(20):
         times = suite(np.random.default_rng(seed), 300, before, after, scatter=0.1, machine=1.5)
         slow = times.after & (times.subject == 7)
         result = compare_times(times._replace(time=np.where(slow, times.time * factor, times.time)), 300, MS)
         ratios.append(result.ratio[7])
-        assert result.shared == pytest.approx(1.5, rel=0.35), "what the machine did is not the test's"
+        assert result.shared == pytest.approx(1.5, rel=0.35), "the slower machine is not counted as a slower test"
         found += result.p[7] <= 0.05 and np.nanargmin(result.p) == 7
     assert found >= 18 and np.median(ratios) == pytest.approx(factor, rel=0.1)
 
 
-def test_with_many_sessions_it_is_students_test():
+def test_compare_times_with_many_sessions_equals_students_test():
     rng = np.random.default_rng(1)
     times = suite(rng, 12, 60, 60, scatter=0.2)
     value = np.log(times.time).reshape(12, 120)
@@ -54,7 +54,7 @@ def test_with_many_sessions_it_is_students_test():
     assert np.log(result.ratio) == pytest.approx(value[:, 60:].mean(1) - value[:, :60].mean(1))
 
 
-def test_bounds_hold_what_they_should():
+def test_compare_times_bounds_contain_true_ratio_at_their_level():
     held = []
     for seed in range(30):
         times = suite(np.random.default_rng(seed), 200, 2, 2, scatter=0.15)
@@ -80,7 +80,7 @@ def test_noise_model_leaves_out_short_tests_and_those_of_one_side():
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (3, 1), (3, 3)])
-def test_waiting_counts_beyond_what_it_varies_by_itself(before, after):
+def test_compare_waits_names_only_waiting_beyond_its_variation(before, after):
     rng = np.random.default_rng(3)
     runs, subjects = before + after, 400
     waits = rng.exponential(0.2 * MS, (subjects, runs))
@@ -96,7 +96,7 @@ def test_waiting_counts_beyond_what_it_varies_by_itself(before, after):
 
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (3, 1), (2, 5)])
 @pytest.mark.parametrize("scatter", [0.05, 0.2, 0.5])
-def test_sessions_needed_are_the_fewest_that_tell_a_change_from_chance(before, after, scatter):
+def test_sessions_needed_is_smallest_number_that_detects_change(before, after, scatter):
     def chance(n, m):
         return np.exp(stats.norm.ppf(0.975) * scatter * np.sqrt(1 / n + 1 / m))
 

@@ -1,4 +1,4 @@
-"""Every statistic beside scipy's, or beside the definition counted out."""
+"""Every statistic compared with scipy's, or with its definition by enumeration."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from clew.compare.stats.tests import (
     ks_slower,
     mann_whitney,
     normalised_distances,
+    p_not_slower,
     shifts,
-    surely_slower,
     tail_slower,
 )
 from tests.support.examples import examples
@@ -46,7 +46,7 @@ SIZES = [(1, 1), (2, 9), (5, 5), (9, 2), (7, 13), (30, 31), (64, 16), (100, 100)
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_kolmogorov_and_smirnov(seed, tied):
+def test_ks_slower_equals_scipy(seed, tied):
     before, after = some_groups(seed, SIZES, tied)
     found = ks_slower(samples(before), samples(after))
     for at, (one, other) in enumerate(zip(before, after, strict=True)):
@@ -58,10 +58,10 @@ def test_kolmogorov_and_smirnov(seed, tied):
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_upper_tail(seed, tied):
+def test_tail_slower_equals_hypergeometric_tail(seed, tied):
     before, after = some_groups(seed, SIZES, tied)
     found = tail_slower(samples(before), samples(after))
-    both = surely_slower(samples(before), samples(after))
+    both = p_not_slower(samples(before), samples(after))
     for at, (one, other) in enumerate(zip(before, after, strict=True)):
         together = np.sort(np.concatenate((one, other)))
         least = together[len(together) - int(np.ceil(len(together) / 10))]
@@ -73,26 +73,26 @@ def test_the_upper_tail(seed, tied):
         assert both[at] == pytest.approx(min(1.0, 2 * min(whole, known)), rel=1e-6)
 
 
-def test_a_few_that_take_much_longer_are_seen():
+def test_surely_slower_detects_few_much_slower_samples():
     rng = np.random.default_rng(1)
     before, after = rng.normal(10, 1, 60), rng.normal(10, 1, 60)
     after[::5] += 20
     assert (
-        surely_slower(samples([before]), samples([after]))[0]
+        p_not_slower(samples([before]), samples([after]))[0]
         < 0.001
         < ks_slower(samples([before]), samples([after])).p[0]
     )
 
 
-def test_chance_makes_nothing_slower():
+def test_surely_slower_of_random_samples_respects_its_level():
     rng = np.random.default_rng(2)
     groups = [[rng.gamma(2, 10, rng.integers(5, 80)) for _ in range(1000)] for _ in range(2)]
-    p = surely_slower(*map(samples, groups))
+    p = p_not_slower(*map(samples, groups))
     for level in (0.01, 0.05, 0.2):
         assert (p <= level).mean() <= level * 1.3
 
 
-def test_small_samples_are_counted_out():
+def test_ks_slower_of_small_samples_equals_enumeration():
     values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     for n in (2, 3):
         leads, outcomes = [], []
@@ -105,7 +105,7 @@ def test_small_samples_are_counted_out():
             assert p == pytest.approx(sum(other >= lead for other in leads) / len(leads))
 
 
-def test_a_group_without_values_has_no_answer_and_changes_no_other():
+def test_statistics_of_empty_group_are_nan_and_change_no_other():
     before, after = samples([[1, 2, 3], [], [4, 5], []]), samples([[2, 3, 4], [1], [], []])
     alone = samples([[1, 2, 3]]), samples([[2, 3, 4]])
     for of in (ks_slower, tail_slower, mann_whitney, shifts):
@@ -117,7 +117,7 @@ def test_a_group_without_values_has_no_answer_and_changes_no_other():
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_mann_and_whitney_and_cliffs_delta(seed, tied):
+def test_mann_whitney_and_cliffs_delta_equal_scipy(seed, tied):
     before, after = some_groups(seed, SIZES, tied)
     found = mann_whitney(samples(before), samples(after))
     for at, (one, other) in enumerate(zip(before, after, strict=True)):
@@ -130,14 +130,14 @@ def test_mann_and_whitney_and_cliffs_delta(seed, tied):
         assert found.delta[at] == pytest.approx(larger / (len(one) * len(other)))
 
 
-def test_values_that_are_all_one_differ_in_nothing():
+def test_statistics_of_equal_values_show_no_difference():
     same = samples([[5] * 10])
     assert mann_whitney(same, same).p.tolist() == [1] and mann_whitney(same, same).delta.tolist() == [0]
     assert ks_slower(same, same).p.tolist() == [1]
 
 
 @given(st.lists(st.floats(0, 1), max_size=30))
-def test_benjamini_and_hochberg(p):
+def test_benjamini_hochberg_equals_scipy_and_skips_nan(p):
     found = benjamini_hochberg(np.array(p))
     assert found == pytest.approx(stats.false_discovery_control(p) if p else [])
     holes = benjamini_hochberg(np.array([np.nan, *p, np.nan]))
@@ -145,7 +145,7 @@ def test_benjamini_and_hochberg(p):
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=8))
-def test_jensen_and_shannon(bins):
+def test_jensen_shannon_equals_scipy(bins):
     one, other = (np.array(part, float) for part in zip(*bins, strict=True))
     found = float(jensen_shannon(one, other))
     if one.sum() and other.sum():
@@ -156,7 +156,7 @@ def test_jensen_and_shannon(bins):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_shift_is_the_median_difference_within_its_bounds(seed):
+def test_shifts_are_median_difference_within_bounds(seed):
     rng = np.random.default_rng(seed)
     before, after = [rng.normal(100, 5, 40), rng.normal(0, 1, 3000)], [rng.normal(107, 5, 50), rng.normal(0.3, 1, 3000)]
     found = shifts(samples(before), samples(after))
@@ -166,7 +166,7 @@ def test_the_shift_is_the_median_difference_within_its_bounds(seed):
     assert found.high[1] - found.low[1] < 0.15
 
 
-def test_the_bounds_hold_the_shift_as_often_as_they_say():
+def test_shifts_bounds_contain_shift_at_their_level():
     rng = np.random.default_rng(5)
     before = samples([rng.exponential(10, 25) for _ in range(1000)])
     after = samples([rng.exponential(10, 30) + 4 for _ in range(1000)])
@@ -186,7 +186,7 @@ def naive_distance(one, other):
 
 @given(st.lists(st.integers(0, 3), max_size=9), st.lists(st.lists(st.integers(0, 3), max_size=9), max_size=5))
 @settings(max_examples=examples(150))
-def test_distances_are_those_of_the_definition(one, others):
+def test_edit_distances_equal_naive_definition(one, others):
     found = edit_distances(np.array(one, int), [np.array(other, int) for other in others])
     assert found.tolist() == [naive_distance(one, other) for other in others]
 
@@ -198,6 +198,6 @@ def test_distances_are_those_of_the_definition(one, others):
         ("1 0", "1 20 30 2", 3 / 4), ("1 0 2", "1 20 30 2", 1 / 2),
     ],
 )  # fmt: skip
-def test_distances_of_the_published_program(before, after, distance):
+def test_normalised_distances_equal_published_values(before, after, distance):
     one, other = (np.array(text.split(), int) for text in (before, after))
     assert normalised_distances(one, [other, one]) == pytest.approx([distance, 0])

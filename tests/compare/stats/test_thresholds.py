@@ -1,4 +1,4 @@
-"""Thresholds refuse what they cannot be, by name, and answers say at a prompt what was found."""
+"""Thresholds refuse invalid values by name, and answers have a readable repr."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def test_threshold_out_of_range_is_refused(thresholds, option, value, said):
         thresholds().having({option: value})
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_thresholds_accept_numpy_numbers():
     given = {"alpha": np.float64(0.5), "more": np.int64(7), "slower": 1}
     assert diff.Thresholds().having(given) == diff.Thresholds(alpha=0.5, more=7, slower=1.0)
 
 
-def test_the_panel_weighs_as_python_does():
+def test_protocol_localize_thresholds_equal_those_of_ranking():
     known = vars(ranking.Thresholds())
     assert vars(LocalizeThresholds()).items() <= known.items()
 
 
-def test_answers_say_at_a_prompt_what_was_found(tmp_path):
+def test_answers_repr_and_html_contain_their_sentence(tmp_path):
     good = period(tmp_path, 1, "good").requests
     bad = period(tmp_path, 2, "bad", change=lambda number, calls, chance: changed(calls, 1, ms=40.0)).requests
     found = bad.localize(good)

@@ -1,4 +1,4 @@
-"""Each view for those who hear it or have the keyboard alone: axe finds nothing in any theme, the focus goes in and out."""
+"""Accessibility of each view: axe finds no violation in any theme, the focus enters and leaves, and changes are announced."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ BROKEN = """async () => {
 LOOKS = {"light": {"color_scheme": "light"}, "dark": {"color_scheme": "dark"}, "contrast": {"contrast": "more"}}
 INSIDE = "document.activeElement.closest('main') !== null"
 STEPS = 12
-"""From the last control of the header to what is in the view: a walk has its bar between them."""
+"""The limit of Tab presses from the last control of the header into the view; a walk has its bar between them."""
 
 
 @pytest.mark.parametrize(("state", "ready"), [row[1:] for row in PICTURES], ids=[row[0] for row in PICTURES])
-def test_a_view_has_names_contrast_and_a_way_in_and_out_by_tab(browse, expect, state, ready):
+def test_view_passes_axe_in_every_theme_and_tab_enters_and_leaves_it(browse, expect, state, ready):
     page = browse(state)
     expect(page.locator(ready).first).to_be_visible()
     expect(page.locator("main[aria-busy=false]")).to_be_visible()
@@ -39,7 +39,7 @@ def test_a_view_has_names_contrast_and_a_way_in_and_out_by_tab(browse, expect, s
         assert page.evaluate(INSIDE) == wanted, key
 
 
-def test_whoever_hears_the_page_is_told_of_the_view_when_its_answer_is_there(browse, expect):
+def test_screen_reader_status_announces_the_view_once_it_is_answered(browse, expect):
     page = browse("view=path&text=Write+request+failed")
     told = page.locator("#app > [role=status]")
     expect(told).to_have_text("Critical path: “Write request failed”")
@@ -51,10 +51,10 @@ def test_whoever_hears_the_page_is_told_of_the_view_when_its_answer_is_there(bro
 
 STOPS = """() => [...document.querySelectorAll('tbody :is(tr, button, a)')].filter(one => one.tabIndex === 0).map(
     one => one.closest('tr').rowIndex)"""
-"""Which rows of a view's tables Tab stops at, or at something in them."""
+"""The rows of a view's tables that Tab stops at or inside of."""
 
 
-def test_a_long_table_is_one_stop_of_tab_and_its_keys_go_from_row_to_row(browse, expect):
+def test_table_is_one_tab_stop_and_arrow_keys_move_between_rows(browse, expect):
     page = browse("view=aggregate&level=function")
     table = page.locator(".box-rows")
     rows = table.locator("tbody tr")

@@ -1,4 +1,4 @@
-"""The aggregate view in a plain browser: boxes that are opened in place, and the table beside them."""
+"""The Aggregate view in a plain browser: nodes that open in place, and the table next to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PLACES = """Object.fromEntries([...document.querySelectorAll('g.node')].map(
     node => [node.dataset.id, node.getAttribute('transform')]))"""
 
 
-def test_boxes_open_and_close_by_the_keyboard_and_the_others_stay(browse, expect):
+def test_aggregate_nodes_open_and_close_by_keyboard_without_moving_others(browse, expect):
     page = browse("view=aggregate")
     nodes = page.locator("g.node")
     expect(nodes.first).to_be_visible()
@@ -29,7 +29,7 @@ def test_boxes_open_and_close_by_the_keyboard_and_the_others_stay(browse, expect
     expect(page.locator("g.node.selected")).to_have_attribute("data-id", opened)
 
 
-def test_the_table_sorts_by_each_column_and_leads_to_the_box_and_its_source(browse, expect):
+def test_aggregate_table_sorts_by_column_and_leads_to_node_and_source(browse, expect):
     page = browse("view=aggregate&level=function")
     rows = page.locator(".box-rows tbody tr")
     expect(rows.first).to_be_visible()
@@ -45,7 +45,7 @@ def test_the_table_sorts_by_each_column_and_leads_to_the_box_and_its_source(brow
     expect(page.locator(".source h3")).to_contain_text("index.py")
 
 
-def test_a_link_keeps_what_is_opened_and_what_boxes_are_compared_by(browse, expect):
+def test_aggregate_link_keeps_opened_nodes_and_measure(browse, expect):
     page = browse("view=aggregate")
     expect(page.locator("g.node").first).to_be_visible()
     page.get_by_label("Measure for the colours").select_option("errors")

@@ -1,4 +1,4 @@
-"""The panel of `clew view` in a plain browser, on the example's recorded runs."""
+"""The panel of `clew view` in a plain browser, on recorded runs of the example."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.support.editor.panel_views import PICTURES
 
 
-def test_the_chain_of_an_error_leads_through_several_processes(browse, expect):
+def test_why_chain_of_error_leads_through_several_processes(browse, expect):
     page = browse("text=Write+request+failed")
     steps = page.locator(".step")
     expect(steps.first).to_contain_text("Write request failed")
@@ -23,7 +23,7 @@ def test_the_chain_of_an_error_leads_through_several_processes(browse, expect):
     assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
 
 
-def test_every_step_is_a_box_of_the_graph(browse, expect):
+def test_why_every_step_is_a_node_of_the_graph(browse, expect):
     page = browse("text=Write+request+failed")
     expect(page.locator("g.node.root")).to_have_count(1)
     steps = page.locator(".step").count()
@@ -32,7 +32,7 @@ def test_every_step_is_a_box_of_the_graph(browse, expect):
     assert shown and max(shown) <= steps
 
 
-def test_boxes_do_not_overlap_on_the_screen(browse, expect):
+def test_why_nodes_do_not_overlap(browse, expect):
     page = browse("text=Write+request+failed")
     expect(page.locator("g.node").first).to_be_visible()
     boxes = page.evaluate(
@@ -48,7 +48,7 @@ def test_boxes_do_not_overlap_on_the_screen(browse, expect):
     assert overlaps == []
 
 
-def test_a_click_on_a_box_shows_its_source_with_the_line_marked(browse, expect, recorded):
+def test_why_click_on_node_shows_its_source_with_the_line_marked(browse, expect, recorded):
     page = browse("text=Write+request+failed")
     page.locator("g.node.root").click()
     expect(page.locator(".source .marked")).to_be_visible()
@@ -60,7 +60,7 @@ def test_a_click_on_a_box_shows_its_source_with_the_line_marked(browse, expect, 
     expect(page.locator(".source")).to_have_count(0)
 
 
-def test_a_reload_keeps_question_level_and_critical_path(browse, expect):
+def test_why_reload_keeps_target_level_and_critical_path(browse, expect):
     page = browse("text=Write+request+failed")
     page.get_by_label("Level of detail").select_option("module")
     expect(page.locator("g.node", has_text="chunkstore.").first).to_be_visible()
@@ -72,7 +72,7 @@ def test_a_reload_keeps_question_level_and_critical_path(browse, expect):
     expect(page.locator(".summary h2")).to_contain_text("Write request failed")
 
 
-def test_the_keyboard_alone_finds_a_box_and_shows_its_source(browse, expect):
+def test_why_keyboard_finds_a_node_and_shows_its_source(browse, expect):
     page = browse("text=Write+request+failed")
     expect(page.locator("g.node").first).to_be_visible()
     page.keyboard.press("/")
@@ -89,20 +89,20 @@ def test_the_keyboard_alone_finds_a_box_and_shows_its_source(browse, expect):
     expect(page.locator("g.node.selected")).not_to_have_attribute("data-id", selected)
 
 
-def test_effects_are_what_the_causes_are_not(browse, expect):
+def test_why_effects_button_shows_the_effects(browse, expect):
     page = browse("function=chunkstore.client%3AClient.delete")
     expect(page.locator("g.node").first).to_be_visible()
     page.get_by_role("button", name="Effects").click()
     expect(page.locator("g.node", has_text="mark_deleted").first).to_be_visible()
 
 
-def test_the_critical_path_adds_up_to_its_title(browse, expect):
+def test_critical_path_title_counts_its_segments(browse, expect):
     page = browse("view=path&text=Write+request+failed")
     expect(page.locator(".segments tbody tr").first).to_be_visible()
     expect(page.locator(".sentence")).to_contain_text(re.compile(r"\d+ segments"))
 
 
-def test_the_diff_names_the_function_that_became_slower(browse, expect):
+def test_functions_view_names_the_slower_function(browse, expect):
     page = browse("view=diff&before=before&after=after")
     expect(page.locator(".finding .sentence")).to_contain_text("ChunkIndex.lookup")
     first = page.locator(".diff-rows tbody tr").first
@@ -113,7 +113,7 @@ def test_the_diff_names_the_function_that_became_slower(browse, expect):
     expect(page.locator(".source h3")).to_contain_text("index.py")
 
 
-def test_compared_requests_are_ranked_and_shown_as_one_graph(browse, expect):
+def test_requests_view_ranks_categories_and_shows_one_graph(browse, expect):
     page = browse("view=compare&before=shop-before&after=shop-after")
     row = page.locator(".compare-rows tbody tr").first
     expect(row).to_contain_text("slower")
@@ -125,7 +125,7 @@ def test_compared_requests_are_ranked_and_shown_as_one_graph(browse, expect):
     expect(page.locator(".source h3")).to_contain_text("stock.py")
 
 
-def test_the_keyboard_alone_goes_through_compared_requests(browse, expect):
+def test_requests_view_keyboard_selects_categories(browse, expect):
     page = browse("view=compare&before=before&after=after")
     rows = page.locator(".compare-rows tbody tr")
     expect(rows.nth(1)).to_be_visible()
@@ -141,13 +141,13 @@ def test_the_keyboard_alone_goes_through_compared_requests(browse, expect):
     expect(rows).to_have_count(0)
 
 
-def test_compared_requests_fit_a_narrow_window(browse, expect):
+def test_requests_view_fits_a_narrow_window(browse, expect):
     page = browse("view=compare&before=before&after=after", width=420, height=800)
     expect(page.locator(".compare-rows tbody tr").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_a_flow_is_folded_and_its_significant_calls_are_as_the_slider_says(browse, expect):
+def test_requests_view_folds_flows_and_slider_sets_significance(browse, expect):
     page = browse("view=compare&before=before&after=after")
     boxes = page.locator("g.flow-call")
     expect(page.locator("g.flow-call.equal").first).to_be_visible()
@@ -171,7 +171,7 @@ def test_a_flow_is_folded_and_its_significant_calls_are_as_the_slider_says(brows
     expect(page.locator("g.flow-call.selected")).to_have_class(re.compile("sure"))
 
 
-def test_side_by_side_keeps_the_anchor_level_and_lines_lead_from_call_to_call(browse, expect):
+def test_requests_view_side_by_side_keeps_the_anchor_level(browse, expect):
     page = browse("view=compare&before=before&after=after")
     page.locator("g.flow-call").first.wait_for()
     page.keyboard.press("]")
@@ -189,7 +189,7 @@ def test_side_by_side_keeps_the_anchor_level_and_lines_lead_from_call_to_call(br
     expect(page.locator(".pane.before g.flow-call").first).to_be_visible()
 
 
-def test_an_animation_names_two_states_and_nothing_between(browse, expect):
+def test_requests_view_animation_labels_only_the_two_recorded_states(browse, expect):
     page = browse("view=compare&before=before&after=after&flows=animation")
     scrubber = page.get_by_role("slider", name="From before to after")
     expect(page.locator(".side-word")).to_have_text("− before")
@@ -206,7 +206,7 @@ def test_an_animation_names_two_states_and_nothing_between(browse, expect):
     expect(page.locator(".between-word")).to_be_visible()
 
 
-def test_a_stretch_is_measured_between_two_calls(browse, expect):
+def test_requests_view_measures_an_interval_between_two_calls(browse, expect):
     page = browse("view=compare&before=shop-before&after=shop-after")
     page.locator("g.flow-call", has_text="app.order").wait_for()
     page.get_by_role("button", name="Measure an interval").click()
@@ -216,7 +216,7 @@ def test_a_stretch_is_measured_between_two_calls(browse, expect):
     expect(page.locator("g.flow-call.measured")).to_have_count(3)
 
 
-def test_suspects_are_ranked_with_their_reasons(browse, expect):
+def test_suspects_view_ranks_suspects_with_their_evidence(browse, expect):
     page = browse("view=suspects&before=shop-before&after=shop-after")
     row = page.locator(".suspect-rows tbody tr", has_text="Stock.lookup")
     expect(row.first).to_contain_text("p < 0.001")
@@ -230,7 +230,7 @@ def test_suspects_are_ranked_with_their_reasons(browse, expect):
     expect(page.locator("g.node", has_text="Stock.lookup").first).to_be_visible()
 
 
-def test_a_suspects_example_is_walked_from_and_shown_on_the_timeline(browse, expect):
+def test_suspects_view_example_leads_to_walk_and_timeline(browse, expect):
     page = browse("view=suspects&before=shop-before&after=shop-after")
     row = page.locator(".suspect-rows tbody tr", has_text="Stock.lookup")
     row.first.focus()
@@ -240,23 +240,23 @@ def test_a_suspects_example_is_walked_from_and_shown_on_the_timeline(browse, exp
     page.locator(".evidence").first.get_by_role("button", name="show on the timeline").click()
     expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
     expect(page).to_have_url(re.compile(r"view=timeline.*from=\d+&to=\d+"))
-    # There `w` zooms, and a walk begins by W.
+    # On the timeline `w` zooms, and `W` starts a walk.
     page.locator(".timeline-canvas").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("w")
     expect(page.locator(".walk-bar")).to_have_count(0)
-    expect(page.locator(".timeline-said")).to_contain_text("self time")  # the call that is selected is known
+    expect(page.locator(".timeline-said")).to_contain_text("self time")  # the selected call has been loaded
     page.keyboard.press("W")
     expect(page.locator(".walk-bar .walk-title")).to_be_visible()
 
 
-def test_suspects_fit_a_narrow_window(browse, expect):
+def test_suspects_view_fits_a_narrow_window(browse, expect):
     page = browse("view=suspects&before=before&after=after", width=420, height=800)
     expect(page.locator(".suspect-rows tbody tr").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_patterns_are_ranked_with_what_they_call_and_what_follows(browse, expect):
+def test_patterns_view_ranks_patterns_with_their_calls(browse, expect):
     page = browse("view=patterns&run=after")
     rows = page.locator(".pattern-rows tbody tr")
     expect(rows.nth(1)).to_be_visible()
@@ -271,13 +271,13 @@ def test_patterns_are_ranked_with_what_they_call_and_what_follows(browse, expect
     expect(page.locator(".source h3")).to_contain_text(".py:")
 
 
-def test_patterns_fit_a_narrow_window(browse, expect):
+def test_patterns_view_fits_a_narrow_window(browse, expect):
     page = browse("view=patterns&run=after", width=420, height=800)
     expect(page.locator(".pattern-rows tbody tr").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_the_timeline_shows_strands_zooms_and_leads_to_the_source(browse, expect):
+def test_timeline_view_shows_strands_zooms_and_leads_to_source(browse, expect):
     page = browse("view=timeline&run=after")
     canvas = page.locator(".timeline-canvas[data-whole]")
     expect(canvas).to_be_visible()
@@ -296,7 +296,7 @@ def test_the_timeline_shows_strands_zooms_and_leads_to_the_source(browse, expect
     expect(said).not_to_have_text(whole)
     page.get_by_role("button", name="Show all (0)").click()
     expect(said).to_have_text(whole)
-    # The first thread's outermost call: below the axis and its process' name.
+    # The outermost call of the first thread, below the axis and the name of its process.
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 24 + 22 + 6)
     expect(page.locator(".timeline-said")).to_contain_text("MainThread of chunkstore.scenario")
     expect(page.locator(".source h3")).to_contain_text(".py:")
@@ -309,14 +309,14 @@ def test_the_timeline_shows_strands_zooms_and_leads_to_the_source(browse, expect
     expect(page.locator("g.node").first).to_be_visible()
 
 
-def test_the_timeline_fits_a_narrow_window_and_lights_up_what_is_searched_for(browse, expect):
+def test_timeline_view_fits_a_narrow_window_and_counts_matches(browse, expect):
     page = browse("view=timeline&run=after&search=lookup", width=420, height=800)
     expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
     expect(page.locator(".search output")).to_have_text(re.compile(r"^[\d,]+$"))
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_a_search_in_the_timeline_goes_through_the_whole_run(browse, expect):
+def test_timeline_view_search_goes_through_the_whole_run(browse, expect):
     page = browse("view=timeline&run=failed-write&from=1&to=1000")
     expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
     page.keyboard.press("/")
@@ -332,22 +332,22 @@ def test_a_search_in_the_timeline_goes_through_the_whole_run(browse, expect):
     expect(page.locator(".search output")).to_have_text(f"{total} of {total}")
 
 
-def test_nothing_found_says_what_to_do(browse, expect):
+def test_why_unknown_text_says_what_to_do(browse, expect):
     page = browse("text=no+such+message+anywhere")
     said = page.locator(".empty p, .notice.error").first
     expect(said).to_be_visible()
     assert len(said.inner_text()) > 20
 
 
-def test_it_fits_a_narrow_window(browse, expect):
+def test_why_fits_a_narrow_window(browse, expect):
     page = browse("text=Write+request+failed", width=420, height=800)
     expect(page.locator(".step").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 @pytest.mark.pictures
-def test_pictures_for_people(browse, expect):
-    """Kept in artifacts/, to be looked at; small ones of the docs in the folder that CLEW_PICTURES names (`make pictures`)."""
+def test_screenshots_of_panel_are_written(browse, expect):
+    """Write screenshots into artifacts/, and small ones for the documents into the folder CLEW_PICTURES (`make pictures`)."""
     folder = Path(__file__).parents[3] / "artifacts"
     folder.mkdir(exist_ok=True)
     small = os.environ.get("CLEW_PICTURES")
@@ -367,13 +367,13 @@ COLOURS = 96
 
 
 def keep_small(picture, file):
-    """With few colours, which is a third of the bytes and looks the same."""
+    """Save a picture with few colours, which takes a third of the bytes and looks the same."""
     from PIL import Image
 
     Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
-def test_a_guide_asks_and_tells_what_it_found_step_by_step(browse, expect):
+def test_guide_view_asks_questions_and_shows_its_steps(browse, expect):
     page = browse("view=wizard")
     expect(page.locator(".choice")).to_have_count(3)
     page.keyboard.press("1")
@@ -389,7 +389,7 @@ def test_a_guide_asks_and_tells_what_it_found_step_by_step(browse, expect):
     expect(page.locator(".step-found")).to_have_count(5)
 
 
-def test_where_an_answer_leads_nowhere_a_guide_says_why_and_goes_back_to_the_question(browse, expect):
+def test_guide_view_answer_without_result_leads_back_to_the_question(browse, expect):
     page = browse("view=wizard&analysis=errors")
     page.locator(".guide .choice", has_text="before").first.click()
     said = page.locator(".guide .notice")
@@ -399,7 +399,7 @@ def test_where_an_answer_leads_nowhere_a_guide_says_why_and_goes_back_to_the_que
     expect(page.locator(".guide .choice", has_text="failed-write")).to_be_visible()
 
 
-def test_code_that_a_guide_leads_to_keeps_its_indentation(browse, expect):
+def test_guide_view_code_keeps_its_indentation(browse, expect):
     page = browse("view=wizard&analysis=regression")
     for _question in range(3):
         expect(page.locator(".guide .asked")).to_be_visible()
@@ -410,7 +410,7 @@ def test_code_that_a_guide_leads_to_keeps_its_indentation(browse, expect):
     assert any(line.startswith("    ") for line in shown), shown
 
 
-def test_a_guide_fits_a_narrow_window(browse, expect):
+def test_guide_view_fits_a_narrow_window(browse, expect):
     page = browse("view=wizard&analysis=path&answer=", width=520, dark=True)
     page.keyboard.press("1")
     page.wait_for_timeout(500)

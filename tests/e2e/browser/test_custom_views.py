@@ -1,4 +1,4 @@
-"""A workspace's own views beside the panel's: the example, and modules that are none."""
+"""Custom views of a workspace in the panel: the example, and invalid modules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def views(recorded):
     shutil.rmtree(folder)
 
 
-def test_the_example_lists_calls_and_leads_on(browse, expect, views):
+def test_custom_view_example_lists_calls_and_leads_to_other_views(browse, expect, views):
     page = browse("view=own:slowest")
     rows = page.locator(".own tbody tr")
     expect(rows).to_have_count(50)
@@ -37,7 +37,7 @@ def test_the_example_lists_calls_and_leads_on(browse, expect, views):
     expect(page.get_by_label("Only functions with")).to_have_value("")
 
 
-def test_the_example_of_a_drawing_is_one_of_the_layouts_of_entities(browse, expect, views):
+def test_custom_drawing_example_is_a_layout_of_entities(browse, expect, views):
     shutil.copy2(EXAMPLE.with_name("columns.js"), views)
     (views / "broken.js").write_text(
         "const make = () => ({ places() { throw new Error('no'); } });"
@@ -53,7 +53,7 @@ def test_the_example_of_a_drawing_is_one_of_the_layouts_of_entities(browse, expe
     expect(page.locator("canvas.front[data-still]")).to_be_visible()
 
 
-def test_a_module_that_fails_is_named_and_the_others_work(browse, expect, views):
+def test_custom_view_that_fails_is_named_and_other_views_work(browse, expect, views):
     (views / "none.js").write_text("export default { name: 'none', title: 'None' };")
     (views / "draws.js").write_text(
         "export default { name: 'draws', title: 'Fails', make: () => ({ draw() { throw new Error('no such row'); } }) };"
@@ -68,7 +68,7 @@ def test_a_module_that_fails_is_named_and_the_others_work(browse, expect, views)
     expect(page.locator(".step").first).to_contain_text("Write request failed")
 
 
-def test_the_editor_shows_them_too(editor, expect, views):
+def test_custom_view_is_shown_in_the_editor(editor, expect, views):
     editor.open("chunkstore/index.py")
     editor.command("Clew: Open Panel")
     editor.panel.get_by_role("button", name="Slowest calls").click()

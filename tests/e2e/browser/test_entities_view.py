@@ -1,4 +1,4 @@
-"""The view of entities in a plain browser: played, stepped and looked into, on the example's processes, threads and tasks."""
+"""The Entities view in a plain browser: playing, stepping and inspecting processes, threads and tasks of the example."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ AT = ".entity-bar .at"
 
 
 def numbers(page):
-    """The event that is shown, and how many there are."""
+    """Return the number of the shown event and the number of all events."""
     title = page.locator(AT).get_attribute("title")
     return [int(number) for number in re.findall(r"\d+", title.replace(",", ""))]
 
@@ -20,7 +20,7 @@ def event(number, most):
     return f"Event {number:,} of {most:,}"
 
 
-def test_single_events_are_stepped_through_and_the_address_keeps_where_one_is(browse, expect):
+def test_entities_view_steps_through_events_and_link_keeps_the_moment(browse, expect):
     page = browse(ASKED)
     expect(page.locator(FRONT)).to_be_visible()
     begun, most = numbers(page)
@@ -38,7 +38,7 @@ def test_single_events_are_stepped_through_and_the_address_keeps_where_one_is(br
         expect(page.locator(AT)).to_have_attribute("title", event(wanted, most))
 
 
-def test_it_is_played_to_its_end_and_back_to_its_beginning(browse, expect):
+def test_entities_view_plays_to_the_end_and_backward(browse, expect):
     page = browse(ASKED + "&moment=0")
     expect(page.locator(FRONT)).to_be_visible()
     _, most = numbers(page)
@@ -51,7 +51,7 @@ def test_it_is_played_to_its_end_and_back_to_its_beginning(browse, expect):
     expect(page.locator(".entity-bar .play")).to_contain_text("Play")
 
 
-def test_an_entity_tells_what_it_did_and_leads_into_its_container_and_to_a_walk(browse, expect):
+def test_entities_view_entity_leads_to_its_container_and_a_walk(browse, expect):
     page = browse(ASKED)
     expect(page.locator(FRONT)).to_be_visible()
     page.keyboard.press("/")
@@ -78,7 +78,7 @@ def test_an_entity_tells_what_it_did_and_leads_into_its_container_and_to_a_walk(
     expect(page.locator(".walk-card, .walk g.node, g.node").first).to_be_visible()
 
 
-def test_from_a_call_one_comes_to_everyone_at_its_time_and_back_and_from_there_to_the_timeline(browse, expect):
+def test_entities_view_opens_from_a_call_and_leads_back_to_the_timeline(browse, expect):
     page = browse("view=timeline&run=failed-write")
     expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
     page.locator(".timeline-canvas").focus()
@@ -96,7 +96,7 @@ def test_from_a_call_one_comes_to_everyone_at_its_time_and_back_and_from_there_t
     expect(page.locator(FRONT)).to_be_visible()
 
 
-def test_the_picture_is_copied_as_svg_and_fits_a_narrow_window(browse, expect):
+def test_entities_view_is_copied_as_svg_and_fits_a_narrow_window(browse, expect):
     page = browse(ASKED, width=500, height=760, dark=True)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     expect(page.locator(FRONT)).to_be_visible()
@@ -109,7 +109,7 @@ def test_the_picture_is_copied_as_svg_and_fits_a_narrow_window(browse, expect):
     assert ElementTree.fromstring(drawing).tag.endswith("svg")
 
 
-def test_each_layout_says_how_clear_it_is(browse, expect):
+def test_entities_view_layout_shows_its_clarity_numbers(browse, expect):
     page = browse(ASKED)
     figures = page.locator(".entities-figures")
     for layout in ("force", "untangled", "auto"):

@@ -1,4 +1,4 @@
-"""What all views of the panel have in common: the way back, copying, stopping, contrast."""
+"""Features common to all views of the panel: history, copying, search, zoom, stopping and contrast."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 
-def test_the_way_back_leads_through_all_views_and_forward_again(browse, expect):
+def test_panel_history_leads_back_and_forward_through_views(browse, expect):
     page = browse("text=Write+request+failed")
     expect(page.locator(".step").first).to_be_visible()
     page.get_by_label("Level of detail").select_option("process")
@@ -27,7 +27,7 @@ def test_the_way_back_leads_through_all_views_and_forward_again(browse, expect):
     expect(page.get_by_role("dialog")).to_contain_text("select a row")
 
 
-def test_table_drawing_and_link_are_copied(browse, expect):
+def test_panel_copies_table_drawing_and_link(browse, expect):
     page = browse("view=diff&before=before&after=after")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     expect(page.locator("g.node").first).to_be_visible()
@@ -57,7 +57,7 @@ def test_table_drawing_and_link_are_copied(browse, expect):
     ],
     ids=["path", "timeline"],
 )
-def test_what_is_not_one_svg_is_copied_as_one_that_a_browser_draws(browse, expect, state, ready, named):
+def test_panel_copies_html_and_canvas_drawings_as_svg(browse, expect, state, ready, named):
     page = browse(state)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     expect(page.locator(ready).first).to_be_visible()
@@ -94,7 +94,7 @@ def test_what_is_not_one_svg_is_copied_as_one_that_a_browser_draws(browse, expec
     ],
     ids=["path", "aggregate", "diff", "requests", "suspects", "patterns", "timeline", "why", "walk"],
 )
-def test_every_view_of_a_run_is_searched(browse, expect, state, ready):
+def test_panel_search_works_in_every_view_of_a_run(browse, expect, state, ready):
     page = browse(state)
     expect(page.locator(ready).first).to_be_visible()
     page.keyboard.press("/")
@@ -106,7 +106,7 @@ def test_every_view_of_a_run_is_searched(browse, expect, state, ready):
     expect(page.locator(".search output")).to_have_count(0)
 
 
-def test_a_search_in_the_critical_path_leaves_what_it_finds_and_enter_goes_from_one_to_the_next(browse, expect):
+def test_critical_path_search_filters_rows_and_enter_selects_the_next(browse, expect):
     page = browse("view=path&text=Write+request+failed")
     rows = page.locator(".segments tbody tr")
     expect(rows.first).to_be_visible()
@@ -124,7 +124,7 @@ def test_a_search_in_the_critical_path_leaves_what_it_finds_and_enter_goes_from_
     expect(page.locator(".search output")).to_have_text(re.compile(r"of \d+$"))
 
 
-def test_the_diagram_of_patterns_is_zoomed_by_keys_as_any_other(browse, expect):
+def test_pattern_diagram_is_zoomed_by_keys(browse, expect):
     page = browse("view=patterns&run=after")
     diagram = page.locator(".pattern-diagram g.content")
     expect(page.locator("g.node").first).to_be_visible()
@@ -137,7 +137,7 @@ def test_the_diagram_of_patterns_is_zoomed_by_keys_as_any_other(browse, expect):
 BOXES = "[...document.querySelectorAll('g.node > rect.box')].map(r => r.getBoundingClientRect().toJSON())"
 
 
-def test_a_drawing_is_zoomed_and_moved_by_the_mouse_and_shown_whole_by_a_key(browse, expect):
+def test_panel_drawing_is_zoomed_and_panned_by_mouse_and_fitted_by_key(browse, expect):
     page = browse("text=Write+request+failed")
     expect(page.locator("g.node").first).to_be_visible()
 
@@ -155,7 +155,7 @@ def test_a_drawing_is_zoomed_and_moved_by_the_mouse_and_shown_whole_by_a_key(bro
     for _ in range(4):
         page.mouse.wheel(0, -200)
     wait_for(f"box.width > {whole['width'] * 1.2}")
-    # What the mouse is at stays there.
+    # The point under the mouse stays there.
     near = first_box()
     assert near["x"] < x < near["x"] + near["width"]
     page.mouse.move(drawn["x"] + 5, drawn["y"] + drawn["height"] - 5)
@@ -171,7 +171,7 @@ def test_a_drawing_is_zoomed_and_moved_by_the_mouse_and_shown_whole_by_a_key(bro
 
 
 def held_requests(page):
-    """What the page asks for from now on, and gets no answer to."""
+    """Hold all later requests of the page without an answer, and return them."""
     held = []
 
     def hold(route):
@@ -181,7 +181,7 @@ def held_requests(page):
     return held
 
 
-def test_what_takes_long_is_stopped_and_asked_again(browse, expect):
+def test_panel_slow_request_is_stopped_and_repeated(browse, expect):
     page = browse("text=Write+request+failed")
     expect(page.locator(".step").first).to_be_visible()
     held = held_requests(page)
@@ -195,7 +195,7 @@ def test_what_takes_long_is_stopped_and_asked_again(browse, expect):
     assert held
 
 
-def test_a_walk_is_stopped_as_any_other_question(browse, expect):
+def test_panel_slow_walk_is_stopped_and_repeated(browse, expect):
     page = browse("view=wizard")
     expect(page.locator(".choice").first).to_be_visible()
     held = held_requests(page)
@@ -208,13 +208,13 @@ def test_a_walk_is_stopped_as_any_other_question(browse, expect):
     assert held
 
 
-def test_beside_an_error_nobody_is_asked_for_other_runs(browse, expect):
+def test_functions_view_error_shows_no_hint_to_choose_runs(browse, expect):
     page = browse("view=diff&before=before&after=gone")
     expect(page.locator(".notice.error")).to_contain_text("no run named 'gone'")
     expect(page.locator("main")).not_to_contain_text("Choose two runs")
 
 
-def test_forced_colours_leave_boxes_and_chosen_things_visible(browse, expect):
+def test_panel_forced_colours_keep_nodes_and_selection_visible(browse, expect):
     page = browse("text=Write+request+failed")
     page.emulate_media(forced_colors="active")
     page.locator("g.node.root").click()

@@ -1,11 +1,11 @@
-"""The critical path view in a plain browser: the what-if slider, and the path told in other ways than in order."""
+"""The Critical path view in a plain browser: the what-if slider, the lists by label and parallel work, and zoom."""
 
 from __future__ import annotations
 
 import re
 
 
-def test_a_slider_asks_what_if_and_lists_tell_of_labels_and_of_what_ran_beside(browse, expect):
+def test_critical_path_what_if_slider_and_lists_by_label_and_parallel(browse, expect):
     page = browse("view=path&text=Write+request+failed")
     told = page.locator(".what-if output")
     expect(told).to_contain_text("would")
@@ -23,13 +23,13 @@ def test_a_slider_asks_what_if_and_lists_tell_of_labels_and_of_what_ran_beside(b
     expect(page).to_have_url(re.compile("event="))
 
 
-def test_its_lanes_are_seen_closer_by_buttons_keys_and_the_wheel_and_whole_again(browse, expect):
+def test_critical_path_lanes_zoom_by_buttons_keys_and_wheel(browse, expect):
     page = browse("view=path&text=Write+request+failed")
     room = page.locator(".lane-bars")
     expect(room).to_be_visible()
 
     def closer():
-        """How many times as wide as the room the lanes are."""
+        """Return the width of the lanes as a multiple of the visible width."""
         return room.evaluate("box => Math.round(100 * box.firstElementChild.clientWidth / box.clientWidth) / 100")
 
     assert closer() == 1

@@ -1,4 +1,4 @@
-"""Patterns looked at closer in a plain browser: when, with a brush; one occurrence after the other; the diagram of moves."""
+"""The Patterns view in a plain browser: times with a brush, single occurrences and the diagram of moves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def centre(locator, share=0.5):
     return box["x"] + share * box["width"], box["y"] + box["height"] / 2
 
 
-def test_rows_times_and_diagram_are_of_one_chosen_pattern(browse, expect):
+def test_patterns_view_selected_row_sets_times_and_diagram(browse, expect):
     page = browse("view=patterns&run=after")
     rows, diagram = page.locator(".pattern-rows tbody tr"), page.locator(".pattern-diagram")
     expect(page.locator(".times-lane").first).to_be_visible()
@@ -26,7 +26,7 @@ def test_rows_times_and_diagram_are_of_one_chosen_pattern(browse, expect):
     expect(page.locator(".pattern-rows tr.selected .name")).to_have_text(name)
 
 
-def test_a_brushed_window_asks_for_the_patterns_in_it(browse, expect):
+def test_patterns_view_brushed_window_limits_the_patterns(browse, expect):
     page = browse("view=patterns&run=after")
     whole = page.locator(".times-whole")
     expect(whole).to_be_visible()
@@ -53,7 +53,7 @@ def test_a_brushed_window_asks_for_the_patterns_in_it(browse, expect):
     assert page.get_by_label("to", exact=True).input_value() == all_of_it
 
 
-def test_occurrences_are_gone_through_and_lead_to_the_timeline(browse, expect):
+def test_patterns_view_occurrences_are_stepped_and_lead_to_the_timeline(browse, expect):
     page = browse("view=patterns&run=after")
     lane, at = page.locator(".times-lane").first, page.locator(".occurrence b")
     expect(lane).to_be_visible()

@@ -1,4 +1,4 @@
-"""A report opened from the disk: the panel with its answers in one file."""
+"""A report opened from disk: the panel with its answers in one file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def report(recorded, vsix):
     return file
 
 
-def test_the_chain_of_the_error_is_in_the_file(browser, expect, report):
+def test_report_file_has_the_chain_of_the_error(browser, expect, report):
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     problems, loaded = [], []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -42,7 +42,7 @@ def test_the_chain_of_the_error_is_in_the_file(browser, expect, report):
     assert {url for url in loaded if not url.startswith(("blob:", "data:"))} == {report.as_uri()}
 
 
-def test_every_view_of_a_comparison_works_from_the_file(browser, expect, recorded, vsix):
+def test_report_file_of_comparison_shows_every_view(browser, expect, recorded, vsix):
     file = recorded.folder.with_name("changes.html")
     command = [sys.executable, "-m", "clew", "report", "shop-after", "--against", "shop-before", "-o", str(file)]
     done = subprocess.run(command, cwd=recorded.folder, capture_output=True, text=True, timeout=300)
@@ -83,4 +83,4 @@ VIEWS = {
     "Entities": "canvas.front[data-still]",
     "Timeline": ".timeline-canvas",
 }
-"""Tabs with what is seen of each once its answer is there."""
+"""Tabs, each with an element that is visible once its answer has arrived."""

@@ -1,4 +1,4 @@
-"""clew in a real VS Code: what a user sees and does, from a lens to the diff."""
+"""clew in a real VS Code, used like a user does, from a lens to the diff."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ LOG_ERROR = "Write request failed"
 
 
 def ask_why(editor):
-    """The panel, asked why the error was logged."""
+    """Return the panel with the causes of the logged error."""
     editor.open(editor.recorded.log_path, editor.recorded.log_line)
     editor.command("Clew: Why (Log Line under Cursor)")
     editor.panel.locator(".step").first.wait_for()
     return editor.panel
 
 
-def test_the_status_bar_names_the_selected_run(editor, expect):
+def test_status_bar_names_the_selected_run(editor, expect):
     expect(editor.run_item).to_contain_text("after")
 
 
-def test_a_function_carries_a_lens_with_its_calls(editor, expect):
+def test_code_lens_of_function_counts_its_calls(editor, expect):
     line = editor.recorded.line_of("chunkstore/index.py", "def lookup")
     editor.open("chunkstore/index.py", line)
     lens = editor.page.locator(".codelens-decoration a", has_text=re.compile(r"[\d,]+ calls?"))
     expect(lens.first).to_be_visible()
 
 
-def test_the_definition_of_a_log_line_is_the_call_that_logged_it(editor):
+def test_log_line_definition_is_its_logging_call(editor):
     editor.open(editor.recorded.log_path, editor.recorded.log_line)
     editor.focus_text()
     editor.page.keyboard.press("F12")
     editor.wait_for_cursor("server.py", editor.recorded.logging_line)
 
 
-def test_why_on_a_log_line_shows_the_chain(editor, expect):
+def test_why_command_on_log_line_shows_the_chain(editor, expect):
     panel = ask_why(editor)
     expect(panel.locator(".step").first).to_contain_text(LOG_ERROR)
     expect(panel.locator(".step", has_text="mark_deleted").first).to_be_visible()
     expect(panel.locator("g.node.root")).to_have_count(1)
 
 
-def test_the_lens_of_an_error_line_asks_why(editor, expect):
+def test_log_lens_of_error_line_opens_why(editor, expect):
     editor.open(editor.recorded.log_path, editor.recorded.log_line)
     lenses = editor.page.locator(".codelens-decoration a", has_text="why")
     expect(lenses.first).to_be_visible()
-    # The error is logged after the warning that it is about, and nothing later has a lens.
+    # The error is logged after its warning, and no later line has a lens.
     heights = lenses.evaluate_all("lenses => lenses.map((lens) => lens.getBoundingClientRect().y)")
     lenses.nth(heights.index(max(heights))).click()
     expect(editor.panel.locator(".step").first).to_contain_text(LOG_ERROR)
 
 
-def test_a_click_on_a_box_moves_the_editor_to_its_line(editor, expect):
+def test_panel_click_on_node_moves_the_editor_to_its_line(editor, expect):
     panel = ask_why(editor)
     expect(panel.locator("g.node.root")).to_be_visible()
     panel.locator(".search input").fill("mark_deleted")
@@ -68,7 +68,7 @@ def test_a_click_on_a_box_moves_the_editor_to_its_line(editor, expect):
 
 
 @pytest.mark.journey
-def test_a_click_on_a_step_moves_the_editor_to_its_line(editor):
+def test_panel_click_on_step_moves_the_editor_to_its_line(editor):
     panel = ask_why(editor)
     panel.locator(".step-body").first.click()
     editor.page.locator('.tab[data-resource-name="server.py"]').first.wait_for()
@@ -76,7 +76,7 @@ def test_a_click_on_a_step_moves_the_editor_to_its_line(editor):
     editor.wait_for_cursor("server.py", editor.recorded.logging_line)
 
 
-def test_the_cursor_selects_the_boxes_of_its_function(editor, expect):
+def test_panel_selects_the_nodes_of_the_function_under_the_cursor(editor, expect):
     panel = ask_why(editor)
     expect(panel.locator("g.node").first).to_be_visible()
     editor.page.keyboard.press("Control+1")
@@ -85,7 +85,7 @@ def test_the_cursor_selects_the_boxes_of_its_function(editor, expect):
     expect(panel.locator("g.node.selected")).to_contain_text("mark_deleted")
 
 
-def test_another_run_is_selected_from_the_status_bar(editor, expect):
+def test_status_bar_selects_another_run(editor, expect):
     editor.open("chunkstore/index.py")
     for name in ("failed-write", "after"):
         editor.run_item.click()
@@ -93,7 +93,7 @@ def test_another_run_is_selected_from_the_status_bar(editor, expect):
         expect(editor.run_item).to_contain_text(name)
 
 
-def test_the_panel_follows_the_selected_run(editor, expect):
+def test_panel_follows_the_selected_run(editor, expect):
     editor.open("chunkstore/index.py")
     editor.command("Clew: Open Panel")
     chosen = editor.panel.locator(".picker.run select")
@@ -103,14 +103,14 @@ def test_the_panel_follows_the_selected_run(editor, expect):
         expect(chosen).to_have_value(re.compile(name + "$"))
 
 
-def test_the_critical_path_opens_by_its_command(editor, expect):
+def test_critical_path_command_opens_the_view(editor, expect):
     editor.open(editor.recorded.log_path, editor.recorded.log_line)
     editor.command("Clew: Show Critical Path")
     expect(editor.panel.locator(".segments tbody tr").first).to_be_visible()
 
 
 def show_torn(editor):
-    """The panel with the run in which events are missing, asked why its error was logged."""
+    """Return the panel with the causes of the error in the run that misses events."""
     editor.open("chunkstore/index.py")
     editor.run_item.click()
     editor.pick("torn")
@@ -119,16 +119,16 @@ def show_torn(editor):
     return editor.panel
 
 
-def test_what_is_missing_is_drawn_and_explained(editor, expect):
+def test_panel_draws_and_explains_missing_events(editor, expect):
     panel = show_torn(editor)
-    # A hatched stretch in the box of the server, and in its place among the steps.
+    # A hatched segment in the node of the server, and an entry among the steps.
     box = panel.locator("g.node", has=panel.locator("rect.gap"))
     expect(box).to_have_count(1)
     expect(box).to_have_attribute("aria-label", re.compile("41 calls of store.look_up in MainThread are missing"))
     expect(panel.locator(".step .gone")).to_contain_text("here 41 calls of store.look_up")
     expect(panel.locator(".step .clock").first).to_contain_text("clock of south corrected by −5 ms, certain to ±200 µs")
     expect(panel.locator(".step .where b", has_text="server @ south").first).to_be_visible()
-    # The keyboard alone explains it, too.
+    # The keyboard alone leads to the explanation.
     panel.get_by_role("button", name="Critical path").first.click()
     line = panel.locator("tr.gap")
     expect(line).to_have_count(1)
@@ -137,7 +137,7 @@ def test_what_is_missing_is_drawn_and_explained(editor, expect):
     expect(line.locator(".why")).to_be_visible()
     hatched = panel.locator("tr:not(.gap) .timeline rect.gap")
     expect(hatched).to_have_count(1)
-    # What is known looks otherwise.
+    # Recorded segments look different.
     assert hatched.evaluate("gap => getComputedStyle(gap).fill") != panel.locator("rect.wait").first.evaluate(
         "wait => getComputedStyle(wait).fill"
     )
@@ -145,7 +145,7 @@ def test_what_is_missing_is_drawn_and_explained(editor, expect):
     editor.pick("after")
 
 
-def test_two_runs_are_compared(editor, expect):
+def test_compare_command_shows_the_slower_function(editor, expect):
     editor.open("chunkstore/index.py")
     editor.command("Clew: Compare Two Runs")
     editor.pick("before")
@@ -162,7 +162,7 @@ def choose_baseline(editor, name):
 
 
 def show_compared(editor, expect):
-    """The shop's look-up beside the run before: the lens that says how much slower it became."""
+    """Compare the shop with the run before, and return the lens that shows how much slower the look-up became."""
     editor.run_item.click()
     editor.pick("shop-after")
     choose_baseline(editor, "shop-before")
@@ -178,7 +178,7 @@ def stop_comparing(editor):
     editor.pick("after")
 
 
-def test_a_baseline_shows_what_became_slower_in_the_code_and_off_is_off(editor, expect):
+def test_baseline_shows_slower_functions_until_switched_off(editor, expect):
     marks = editor.page.locator(".squiggly-info")
     editor.open("shop/stock.py")
     expect(marks).to_have_count(0)
@@ -200,7 +200,7 @@ def test_a_baseline_shows_what_became_slower_in_the_code_and_off_is_off(editor, 
     expect(marks).to_have_count(0)
 
 
-def test_the_lens_of_a_slower_function_opens_its_requests_in_the_panel(editor, expect):
+def test_comparison_lens_opens_its_requests_in_the_panel(editor, expect):
     show_compared(editor, expect).first.click()
     expect(editor.panel.locator(".compare-rows tr.selected").first).to_contain_text("slower")
     expect(editor.panel.locator(".facts li", has_text="Stock.lookup")).to_be_visible()
@@ -208,9 +208,9 @@ def test_the_lens_of_a_slower_function_opens_its_requests_in_the_panel(editor, e
     stop_comparing(editor)
 
 
-def test_a_spec_is_coloured_and_its_mistakes_are_marked(editor, expect):
+def test_spec_is_coloured_and_its_errors_are_marked(editor, expect):
     editor.open("chunkstore.esl", 1)
-    # The text is there before its colours, which come from a worker.
+    # The text appears before its colours, which come from a worker.
     editor.page.wait_for_function(
         "new Set([...document.querySelectorAll('.view-line')].filter(line => line.textContent.includes('request'))"
         ".flatMap(line => [...line.querySelectorAll('span span')]).map(word => word.className)).size >= 3"
@@ -222,17 +222,17 @@ def test_a_spec_is_coloured_and_its_mistakes_are_marked(editor, expect):
     expect(editor.page.locator(".squiggly-error").first).to_be_visible()
 
 
-def test_a_reload_of_the_window_keeps_the_panel(editor, expect):
+def test_panel_survives_a_reload_of_the_window(editor, expect):
     ask_why(editor).locator("vscode-checkbox").click()
     expect(editor.panel.locator("section.path")).to_be_visible()
     editor.command("Developer: Reload Window")
     editor.page.locator(".monaco-workbench").wait_for(state="detached")
-    # Editor, extensions and server start anew before the question can be asked again.
+    # Editor, extensions and server restart before the panel can repeat its request.
     expect(editor.panel.locator(".step").first).to_contain_text(LOG_ERROR, timeout=2 * PATIENCE)
     expect(editor.panel.locator("section.path")).to_be_visible()
 
 
-def test_a_python_without_clew_is_named_with_what_to_do(browser, code_server, expect, tmp_path):
+def test_extension_with_python_without_clew_offers_to_install_it(browser, code_server, expect, tmp_path):
     (tmp_path / ".clew/runs").mkdir(parents=True)
     (tmp_path / ".vscode").mkdir()
     (tmp_path / ".vscode/settings.json").write_text('{"clew.python": "/usr/bin/python3"}')
@@ -245,8 +245,8 @@ def test_a_python_without_clew_is_named_with_what_to_do(browser, code_server, ex
 
 
 @pytest.mark.pictures
-def test_pictures_for_people(editor, expect):
-    """Kept in artifacts/, to be looked at."""
+def test_screenshots_of_editor_are_written(editor, expect):
+    """Write screenshots into artifacts/."""
     for name in ("dark", "light"):
         editor.theme(dark=name == "dark")
         panel = ask_why(editor)
@@ -294,7 +294,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def sleeper(editor):
-    """A program that goes on until it is stopped, and a test, in the workspace; the runs made of them are removed again."""
+    """Add a long-running program and a test to the workspace; their runs are removed afterwards."""
     folder = editor.recorded.folder
     before = set((folder / ".clew/runs").iterdir())
     (folder / "sleeper.py").write_text(SLEEPER)
@@ -306,7 +306,7 @@ def sleeper(editor):
         shutil.rmtree(path)
 
 
-def test_a_program_is_recorded_with_its_progress_until_it_is_stopped(editor, expect, sleeper):
+def test_record_lens_records_with_progress_until_stopped(editor, expect, sleeper):
     editor.open("sleeper.py", 4)
     editor.page.locator(".codelens-decoration a", has_text="record").first.click()
     progress = editor.page.locator('.statusbar-item[id="clew.clew.recording"]')
@@ -319,7 +319,7 @@ def test_a_program_is_recorded_with_its_progress_until_it_is_stopped(editor, exp
     expect(lens.first).to_be_visible()
 
 
-def test_a_configured_program_is_recorded_and_everything_is_of_it_when_it_has_ended(editor, expect, sleeper):
+def test_record_command_records_a_configured_program_and_selects_its_run(editor, expect, sleeper):
     go_on = "import sleeper; [sleeper.work() for _ in range(300)]"
     program = {"name": "my job", "command": ["python", "-c", go_on]}
     editor.recorded.configure({"clew.record.programs": [program]})
@@ -327,7 +327,7 @@ def test_a_configured_program_is_recorded_and_everything_is_of_it_when_it_has_en
     lens = editor.page.locator(".codelens-decoration a", has_text="300 calls")
     expect(lens).to_have_count(0)
     offered = editor.page.locator(".quick-input-list .monaco-list-row", has_text="my job")
-    for _ in range(6):  # settings are read when the editor has seen that their file is another one
+    for _ in range(6):  # settings are read once the editor has seen the change of their file
         editor.command("Clew: Record…")
         editor.page.locator(".quick-input-title", has_text="What to record").wait_for()
         if offered.count():
@@ -342,7 +342,7 @@ def test_a_configured_program_is_recorded_and_everything_is_of_it_when_it_has_en
     expect(lens.first).to_be_visible()
 
 
-def test_the_test_under_the_cursor_is_recorded(editor, expect, sleeper):
+def test_record_command_records_the_test_under_the_cursor(editor, expect, sleeper):
     editor.open("test_sleeper.py", 4)
     editor.command("Clew: Record Test under Cursor")
     expect(editor.page.locator(".notification-list-item-message", has_text="test_works ended")).to_be_visible()

@@ -1,11 +1,11 @@
-"""In a real VS Code: places of a file that was edited since the run, and who called a function."""
+"""Places in a file edited since the run, and the call hierarchy, in a real VS Code."""
 
 from __future__ import annotations
 
 import re
 
 
-def test_places_follow_what_is_edited_and_what_was_changed_is_stale(editor, expect):
+def test_places_follow_edits_and_changed_lines_are_stale(editor, expect):
     editor.open(editor.recorded.log_path, editor.recorded.log_line)
     editor.command("Clew: Why (Log Line under Cursor)")
     step = editor.panel.locator(".step-body").first
@@ -24,13 +24,13 @@ def test_places_follow_what_is_edited_and_what_was_changed_is_stale(editor, expe
     editor.page.keyboard.type("  # edited")
     expect(editor.page.locator(".view-line", has_text="# edited")).to_be_visible()
     step.click()
-    # What is said behind the line is drawn by the style sheet.
+    # The text after the line is drawn by the style sheet.
     editor.page.wait_for_function(
         "() => [...document.querySelectorAll('.view-line *')].some(part => "
         "getComputedStyle(part, '::after').content.includes('stale: This was changed or removed'))"
     )
     editor.photograph("stale-place")
-    # A function of another name is another one.
+    # A renamed function is another function.
     editor.page.keyboard.press("Control+1")
     editor.open("chunkstore/server.py", 3 + editor.recorded.line_of("chunkstore/server.py", "def on_write"))
     editor.focus_text()
@@ -41,7 +41,7 @@ def test_places_follow_what_is_edited_and_what_was_changed_is_stale(editor, expe
     editor.photograph("stale-lens")
 
 
-def test_the_call_hierarchy_is_what_was_observed(editor, expect):
+def test_call_hierarchy_shows_recorded_calls(editor, expect):
     editor.open("chunkstore/index.py", editor.recorded.line_of("chunkstore/index.py", "def lookup"))
     expect(editor.page.locator(".codelens-decoration a", has_text="calls").first).to_be_visible()
     editor.focus_text()
@@ -52,7 +52,7 @@ def test_the_call_hierarchy_is_what_was_observed(editor, expect):
     editor.page.keyboard.press("Escape")
 
 
-def test_callers_are_led_back_to_through_the_thread_that_was_started(editor, expect):
+def test_call_hierarchy_leads_through_a_started_thread(editor, expect):
     editor.run_item.click()
     editor.pick("shop-after")
     editor.open("shop/stock.py", editor.recorded.line_of("shop/stock.py", "def run"), 9)

@@ -1,4 +1,4 @@
-"""A program that is watched while it runs, in the real editor: entities move, stop, are taken back, become the recording."""
+"""A live run watched in the real editor: entities move, pause and step back, and the finished run is shown afterwards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SPEC = spec_of("stage") + "scope stage:play;\n"
 
 @pytest.fixture
 def stage(recorded):
-    """A program that is being recorded; it ends when its curtain falls."""
+    """Record a program; it ends when the file `curtain` appears."""
     folder = recorded.folder
     (folder / "stage.py").write_text(STAGE)
     (folder / "stage.esl").write_text(SPEC)
@@ -55,7 +55,7 @@ def stage(recorded):
         (folder / name).unlink(missing_ok=True)
 
 
-def test_a_running_program_is_watched_stopped_taken_back_and_becomes_the_recording(editor, expect, stage):
+def test_watch_command_shows_a_live_run_that_can_be_paused_and_finishes(editor, expect, stage):
     program, curtain = stage
     page, panel = editor.page, editor.panel
     editor.open("stage.py", 1)
@@ -72,14 +72,14 @@ def test_a_running_program_is_watched_stopped_taken_back_and_becomes_the_recordi
     def moves(before):
         expect(at).not_to_have_text(before)
 
-    for _ in range(3):  # it goes on by itself
+    for _ in range(3):  # it continues by itself
         moves(at.inner_text())
     editor.photograph("watch-live")
-    # One of them leads to its code.
+    # An entity leads to its code.
     panel.locator(".entity-rows").get_by_role("button", name="actor 4").click()
     panel.locator(".entity-card .ways .place").first.click()
     expect(page.locator(".line-numbers.active-line-number")).to_have_text(re.compile("^(16|19)$"))
-    # From what it did last a walk begins, in what was recorded by then.
+    # A walk starts at its last event, in a snapshot of the run.
     panel.locator(".entity-card").get_by_role("button", name="Walk from here").click()
     expect(panel.locator(".walk-card h2")).to_contain_text(re.compile("Actor.(move|tell)"))
     expect(panel.locator(".walk-card .numbers")).to_contain_text("event ")
@@ -88,7 +88,7 @@ def test_a_running_program_is_watched_stopped_taken_back_and_becomes_the_recordi
     panel.locator("nav.tabs").get_by_role("button", name="Entities").click()
     expect(panel.get_by_role("button", name="Live")).to_have_attribute("aria-pressed", "true")
     moves(at.inner_text())
-    # It stands still, while the program goes on; a step back, and the beginning.
+    # The view is paused while the program runs; it steps back, and to the beginning.
     panel.locator(".entity-bar button.play").click()
     expect(panel.get_by_role("button", name="Live")).to_have_attribute("aria-pressed", "false")
     stopped = moment()
@@ -99,7 +99,7 @@ def test_a_running_program_is_watched_stopped_taken_back_and_becomes_the_recordi
     assert moment() < stopped - 1 and program.poll() is None
     panel.get_by_role("button", name="Live").click()
     moves(at.inner_text())
-    # Its end: the same panel is the recording.
+    # At the end the same panel shows the finished run.
     before = moment()
     curtain.touch()
     expect(page.locator(WATCH_ITEM)).to_have_count(0)

@@ -1,4 +1,4 @@
-"""Logs in a real VS Code: in files, also in one that is too large for it to share, in terminals and in the output panel."""
+"""Logs in a real VS Code: in files (also too large for VS Code to share with extensions), terminals and output channels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 ERROR = "Write request failed"
 
 
-def test_a_hover_on_a_log_line_shows_what_led_there_and_walks(editor, expect):
+def test_log_line_hover_shows_its_causes_and_starts_a_walk(editor, expect):
     editor.open(editor.recorded.log_path, editor.recorded.log_line)
     # Lenses move the lines below them.
     expect(editor.page.locator(".codelens-decoration a", has_text="walk").nth(1)).to_be_visible()
@@ -21,7 +21,7 @@ def test_a_hover_on_a_log_line_shows_what_led_there_and_walks(editor, expect):
     editor.command("Clew: Walk: End")
 
 
-def test_the_lens_of_an_error_line_walks_unless_walking_is_switched_off(editor, expect):
+def test_log_lens_of_error_line_starts_a_walk_unless_disabled(editor, expect):
     editor.open(editor.recorded.log_path, editor.recorded.log_line)
     lens = editor.page.locator(".codelens-decoration a", has_text="walk")
     expect(lens.first).to_be_visible()
@@ -34,7 +34,7 @@ def test_the_lens_of_an_error_line_walks_unless_walking_is_switched_off(editor, 
     editor.command("Clew: Walk: End")
 
 
-def test_a_logged_line_in_a_terminal_asks_why(editor, expect):
+def test_terminal_link_of_logged_line_opens_why(editor, expect):
     editor.command("Terminal: Create New Terminal")
     editor.page.locator(".xterm-helper-textarea").first.wait_for(state="attached")
     editor.page.locator(".xterm-screen").first.click()
@@ -68,18 +68,18 @@ def test_a_logged_line_in_a_terminal_asks_why(editor, expect):
     expect(editor.panel.locator(".step").first).to_contain_text(ERROR)
 
 
-def test_a_line_in_the_output_panel_leads_to_the_call_that_logged_it(editor, expect, say):
+def test_output_channel_line_definition_is_its_logging_call(editor, expect, say):
     say(editor.recorded.error)
     line = editor.page.locator(".output-view .view-line", has_text=ERROR).first
     line.wait_for()
-    # The place that the line names is a link, whatever it is in.
+    # The place named in the line is a link in any document.
     expect(editor.page.locator(".output-view .detected-link").first).to_be_visible()
     line.locator("span span").first.click()
     editor.page.keyboard.press("F12")
     editor.wait_for_cursor("server.py", editor.recorded.logging_line)
 
 
-def test_a_walk_begins_at_the_line_of_the_output_panel(editor, expect, say):
+def test_output_channel_line_starts_a_walk(editor, expect, say):
     say(editor.recorded.error)
     line = editor.page.locator(".output-view .view-line", has_text=ERROR).first
     line.wait_for()
@@ -92,7 +92,7 @@ def test_a_walk_begins_at_the_line_of_the_output_panel(editor, expect, say):
 
 @pytest.fixture
 def large_log(editor):
-    """More than VS Code shares with extensions, the error in its middle: its path, and the line of that."""
+    """Write a log larger than VS Code shares with extensions; yields its path and the line of the error in its middle."""
     path = editor.recorded.folder / "large.log"
     filler = "2001-01-01 00:00:00,000 INFO filler " + "x" * 960 + "\n"
     half = 27_000
@@ -105,7 +105,7 @@ def large_log(editor):
     path.unlink()
 
 
-def test_a_log_that_the_editor_does_not_share_is_asked_by_the_number_of_a_line(editor, expect, large_log):
+def test_large_log_commands_ask_for_a_line_number(editor, expect, large_log):
     path, line = large_log
     editor.open(path.name, line)
     editor.command("Clew: Why (Log Line under Cursor)")
@@ -114,7 +114,7 @@ def test_a_log_that_the_editor_does_not_share_is_asked_by_the_number_of_a_line(e
     box.fill(str(line))
     editor.page.keyboard.press("Enter")
     expect(editor.panel.locator(".step").first).to_contain_text(ERROR)
-    # So does a walk.
+    # A walk asks for a line, too.
     editor.page.keyboard.press("Control+1")
     editor.command("Clew: Walk from Here")
     editor.page.locator(".quick-input-title", has_text=f"Where does the walk start? A line of {path.name}").wait_for()

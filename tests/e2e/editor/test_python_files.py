@@ -1,4 +1,4 @@
-"""In a Python file of a real VS Code: hints, hovers, what-if, and the runs that all of it is of."""
+"""Python files in a real VS Code: hints, hovers, what-if, and the selected run and baseline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def shop(editor):
-    """The editor with the shop's slower run, whose times are known."""
+    """Select the slower run of the shop, whose times are known."""
     editor.run_item.click()
     editor.pick("shop-after")
     yield editor
@@ -19,7 +19,7 @@ def shop(editor):
     editor.pick("after")
 
 
-def test_calls_and_waits_stand_in_their_lines_until_they_are_switched_off(shop, expect):
+def test_inlay_hints_show_calls_and_waits_until_switched_off(shop, expect):
     shop.open("shop/app.py", shop.recorded.line_of("shop/app.py", "stock.lookup(item)"))
     called = shop.page.locator(".view-line", has_text="stock.lookup(item)")
     expect(called).to_contain_text(re.compile(r"[\d.]+\sms\sin\s20\scalls"))
@@ -30,9 +30,9 @@ def test_calls_and_waits_stand_in_their_lines_until_they_are_switched_off(shop, 
     expect(called).not_to_contain_text("calls")
 
 
-def test_a_hover_tells_of_a_functions_calls_and_leads_to_their_causes(shop, expect):
+def test_hover_on_function_shows_its_calls_and_leads_to_their_causes(shop, expect):
     shop.open("shop/stock.py", shop.recorded.line_of("shop/stock.py", "def lookup"))
-    # Once there is a lens, the run is known.
+    # Once the lens appears, the run has been read.
     expect(shop.page.locator(".codelens-decoration a", has_text="20 calls").first).to_be_visible()
     shop.page.locator(".view-line", has_text="def lookup").get_by_text("lookup", exact=True).hover()
     told = shop.page.locator(".monaco-hover:visible", has_text="callers").first
@@ -43,7 +43,7 @@ def test_a_hover_tells_of_a_functions_calls_and_leads_to_their_causes(shop, expe
     expect(shop.panel.locator("g.node", has_text="Stock.lookup").first).to_be_visible()
 
 
-def test_a_lens_says_what_requests_would_gain(shop, expect):
+def test_code_lens_shows_what_if_of_requests(shop, expect):
     shop.open("shop/stock.py", shop.recorded.line_of("shop/stock.py", "def lookup"))
     lens = shop.page.locator(".codelens-decoration a", has_text="20 calls").first
     expect(lens).to_contain_text(re.compile(r"of the critical path · 10 % faster: p95 of order -[\d.]+ %"))
@@ -51,7 +51,7 @@ def test_a_lens_says_what_requests_would_gain(shop, expect):
     expect(lens).to_contain_text("50 % faster: ")
 
 
-def test_the_status_bar_names_what_is_compared_with(shop, expect):
+def test_status_bar_names_the_baseline(shop, expect):
     item = shop.baseline_item
     expect(item).to_contain_text("no baseline")
     item.click()
@@ -62,7 +62,7 @@ def test_the_status_bar_names_what_is_compared_with(shop, expect):
     expect(item).to_contain_text("no baseline")
 
 
-def test_a_lens_has_the_parts_that_are_chosen_and_off_is_off(shop, expect):
+def test_code_lens_has_the_configured_parts_and_can_be_switched_off(shop, expect):
     shop.open("shop/stock.py", shop.recorded.line_of("shop/stock.py", "def lookup"))
     lens = shop.page.locator(".codelens-decoration a", has_text="20 calls")
     expect(lens.first).to_contain_text("self")
@@ -76,7 +76,7 @@ def test_a_lens_has_the_parts_that_are_chosen_and_off_is_off(shop, expect):
     expect(shop.panel.locator("g.node.root", has_text="Stock.lookup")).to_be_visible()
 
 
-def test_a_hover_tells_of_exceptions_and_of_what_was_waited_for(shop, expect):
+def test_hover_on_function_shows_exceptions_and_waits(shop, expect):
     shop.open("shop/app.py", shop.recorded.line_of("shop/app.py", "def check"))
     expect(shop.page.locator(".codelens-decoration a", has_text="20 calls").first).to_be_visible()
     shop.page.locator(".view-line", has_text="def check").get_by_text("check", exact=True).hover()
@@ -99,9 +99,7 @@ def test_a_hover_tells_of_exceptions_and_of_what_was_waited_for(shop, expect):
         ("Regression", "regression", "after", 4),
     ],
 )
-def test_a_guide_asks_in_the_editor_tells_in_the_panel_and_leaves_a_query_that_runs(
-    editor, expect, title, name, run, steps
-):
+def test_guide_command_asks_in_the_editor_and_saves_a_query_that_runs(editor, expect, title, name, run, steps):
     editor.open("chunkstore/index.py")
     editor.command(f"Clew: Analyse {title}")
     first = editor.page.locator(".quick-input-title", has_text="(1)")

@@ -1,11 +1,11 @@
-"""Specs in a real VS Code: what is said above and behind rules, completion, definitions, quick fixes and formatting."""
+"""Specs in a real VS Code: lenses, hints, completion, definitions, quick fixes and formatting."""
 
 from __future__ import annotations
 
 import re
 
 
-def test_rules_say_what_they_match_and_lead_to_it(editor, expect):
+def test_spec_rule_lens_counts_matches_and_definition_leads_to_them(editor, expect):
     text = (editor.recorded.folder / "chunkstore.esl").read_text()
     line = next(n for n, row in enumerate(text.splitlines(), 1) if row.startswith("define"))
     editor.open("chunkstore.esl", line, text.splitlines()[line - 1].index("mark_deleted") + 1)
@@ -23,7 +23,7 @@ def test_rules_say_what_they_match_and_lead_to_it(editor, expect):
     editor.wait_for_cursor("index.py", function)
 
 
-def test_a_rule_is_completed_mended_and_formatted(editor, expect):
+def test_spec_rule_is_completed_mended_and_formatted(editor, expect):
     editor.open("chunkstore.esl", 1)
     editor.focus_text()
     editor.page.keyboard.press("Control+End")
@@ -42,7 +42,7 @@ def test_a_rule_is_completed_mended_and_formatted(editor, expect):
     expect(editor.page.locator(".view-line", has_text=re.compile("^scope.chunkstore.wire;$"))).to_be_visible()
 
 
-def test_a_pattern_tells_what_it_gave_and_a_channel_is_renamed(editor, expect):
+def test_spec_channel_is_renamed_and_pattern_hover_counts_events(editor, expect):
     rows = (editor.recorded.folder / "chunkstore.esl").read_text().splitlines()
     line = next(n for n, row in enumerate(rows, 1) if row.startswith("define"))
     editor.open("chunkstore.esl", line, rows[line - 1].rindex("chunk") + 2)
@@ -61,7 +61,7 @@ def test_a_pattern_tells_what_it_gave_and_a_channel_is_renamed(editor, expect):
     editor.photograph("spec-hover", hovering=True)
 
 
-def test_a_mistake_is_mended_where_it_stands(editor, expect):
+def test_spec_quick_fix_mends_a_misspelt_attribute(editor, expect):
     rows = (editor.recorded.folder / "chunkstore.esl").read_text().splitlines()
     editor.open("chunkstore.esl", len(rows) + 1)
     editor.focus_text()
@@ -78,7 +78,7 @@ def test_a_mistake_is_mended_where_it_stands(editor, expect):
     expect(editor.page.locator(".view-line", has_text="this.is_open;")).to_be_visible()
 
 
-def test_a_function_knows_its_rules_and_gets_another(editor, expect):
+def test_python_function_references_its_rules_and_gets_another(editor, expect):
     line = editor.recorded.line_of("chunkstore/index.py", "def mark_deleted")
     editor.open("chunkstore/index.py", line, 12)
     editor.focus_text()

@@ -1,4 +1,4 @@
-"""Walking from an error line to its root by keys alone: in the real editor, and in the browser's panel."""
+"""Walks from an error line to its root by keys alone, in the real editor and in the panel of the browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BEHIND_A_LINE = """text => [...document.querySelectorAll('.view-line span')]
 
 @pytest.fixture(scope="module")
 def chain(recorded):
-    """What `clew walk` comes by from the error line to the root."""
+    """Return the cards of the events that `clew walk` visits from the error line to the root."""
     command = [sys.executable, "-m", "clew", "walk", "--at", f"{recorded.log_path}:{recorded.log_line}", "--json"]
     command += ["--steps", ",".join(["cause"] * 30)]
     done = subprocess.run(command, cwd=recorded.folder, capture_output=True, text=True, check=True, timeout=60)
@@ -25,7 +25,7 @@ def chain(recorded):
     return cards
 
 
-def test_keys_lead_from_the_error_line_to_the_root_and_the_editor_follows(editor, expect, chain):
+def test_walk_keys_lead_to_the_root_and_the_editor_follows(editor, expect, chain):
     item = editor.page.locator(WALK_ITEM)
     editor.open(editor.recorded.log_path, editor.recorded.log_line)
     editor.focus_text()
@@ -36,7 +36,7 @@ def test_keys_lead_from_the_error_line_to_the_root_and_the_editor_follows(editor
     for card in chain[1:]:
         editor.page.keyboard.press("Control+Alt+ArrowLeft")
         editor.wait_for_cursor(card["location"]["path"].rsplit("/", 1)[-1], card["location"]["line"])
-        # What is known of the event stands behind its line.
+        # The title of the event is shown after its line.
         editor.page.wait_for_function(BEHIND_A_LINE, arg=card["title"][:20])
     editor.page.keyboard.press("Control+Alt+ArrowLeft")
     expect(editor.page.locator(".statusbar-item", has_text="no cause of it was recorded").first).to_be_visible()
@@ -45,8 +45,8 @@ def test_keys_lead_from_the_error_line_to_the_root_and_the_editor_follows(editor
     expect(item).to_have_count(0)
 
 
-def test_each_key_makes_the_step_that_is_called_so(editor, expect):
-    """Beside the same steps in a terminal."""
+def test_walk_keys_make_the_steps_of_their_names(editor, expect):
+    """The steps equal those of `clew walk` in a terminal."""
     keys = {
         "previous": "ArrowUp", "next": "ArrowDown", "cause": "ArrowLeft", "effect": "ArrowRight", "out": "PageUp",
         "in": "PageDown", "back": "Backspace", "forward": "Shift+Backspace",
@@ -69,7 +69,7 @@ def test_each_key_makes_the_step_that_is_called_so(editor, expect):
     editor.command("Clew: Walk: End")
 
 
-def test_the_panel_lights_up_what_is_walked_in_the_editor_and_back(editor, expect, chain):
+def test_walk_in_editor_and_panel_follow_each_other(editor, expect, chain):
     editor.open(editor.recorded.log_path, editor.recorded.log_line)
     editor.focus_text()
     editor.command("Clew: Walk from Here")
@@ -93,7 +93,7 @@ def places(page):
     return {node.get_attribute("data-id"): node.get_attribute("transform") for node in page.locator("g.node").all()}
 
 
-def test_in_the_browser_arrows_walk_to_the_root_and_nothing_moves(browse, expect, chain):
+def test_walk_in_browser_leads_to_the_root_without_moving_nodes(browse, expect, chain):
     page = browse("view=walk&text=Write+request+failed&run=failed-write")
     expect(page.locator("g.node.selected")).to_contain_text("Write request")
     before = places(page)
@@ -107,7 +107,7 @@ def test_in_the_browser_arrows_walk_to_the_root_and_nothing_moves(browse, expect
     expect(page.locator(".walk-said.stopped")).to_contain_text("no cause of it was recorded")
     page.keyboard.press("Backspace")
     expect(page.locator(".walk-crumbs [aria-current=step]")).to_have_count(1)
-    # The walk goes on in other views, and a link to it leads there again.
+    # The walk continues in other views, and its link leads to it again.
     page.get_by_role("button", name="Why", exact=True).click()
     expect(page.locator(".walk-bar .walk-title")).to_be_visible()
     page.get_by_role("button", name="Show the walk").click()
@@ -117,7 +117,7 @@ def test_in_the_browser_arrows_walk_to_the_root_and_nothing_moves(browse, expect
     expect(page.locator(".walk-title b")).to_have_text(title)
 
 
-def test_a_walk_begins_at_a_box_of_another_view_by_w(browse, expect):
+def test_walk_key_w_starts_at_a_node_of_another_view(browse, expect):
     page = browse("text=Write+request+failed&run=failed-write")
     page.locator("g.node.root").click()
     expect(page.locator("g.node.selected")).to_have_count(1)
@@ -127,7 +127,7 @@ def test_a_walk_begins_at_a_box_of_another_view_by_w(browse, expect):
     expect(page.locator(".walk-bar")).to_have_count(0)
 
 
-def test_a_walk_fits_a_narrow_window(browse, expect):
+def test_walk_view_fits_a_narrow_window(browse, expect):
     page = browse("view=walk&text=Write+request+failed&run=failed-write", width=420, height=800)
     expect(page.locator("g.node").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

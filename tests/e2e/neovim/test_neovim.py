@@ -1,4 +1,4 @@
-"""The language server in an editor that knows nothing of clew: Neovim, as Debian has it, without a plugin."""
+"""The language server in an editor without a clew extension: Debian's Neovim without a plugin."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 
 def steps_in_neovim(name: str, workspace: Path, out: Path, **told: str) -> dict[str, Any]:
-    """What a script saw."""
+    """Run a script in Neovim and return what it saw."""
     neovim = shutil.which("nvim")
     if neovim is None:
         pytest.skip("THE TESTS IN NEOVIM DID NOT RUN: nvim is not on PATH; run tests/e2e/install.sh")
@@ -50,27 +50,27 @@ def seen(recorded, tmp_path_factory):
     )
 
 
-def test_functions_have_lenses(seen, recorded):
+def test_neovim_shows_code_lenses_of_functions(seen, recorded):
     line = recorded.line_of("chunkstore/index.py", "def lookup")
     titles = [lens["title"] for lens in seen["lenses"] if lens["line"] == line]
     assert any(re.search(r"\d calls?", title) for title in titles), seen["lenses"]
 
 
-def test_a_hover_tells_of_the_function(seen):
+def test_neovim_hover_shows_the_statistics_of_the_function(seen):
     assert "lookup" in "\n".join(seen["hover"]) and "calls" in "\n".join(seen["hover"])
 
 
-def test_the_definition_of_a_log_line_is_the_call_that_wrote_it(seen, recorded):
+def test_neovim_definition_of_log_line_is_its_logging_call(seen, recorded):
     assert seen["definition"]["file"].endswith("chunkstore/server.py")
     assert seen["definition"]["line"] == recorded.logging_line
 
 
-def test_a_walk_goes_from_an_error_to_its_cause_and_back(seen, recorded):
+def test_neovim_walk_leads_from_an_error_to_its_cause_and_back(seen, recorded):
     start, cause, back = seen["walk"]
     assert "Write request failed" in start
     assert cause.startswith("cause: ") and " earlier" in cause
     assert "Write request failed" in back
-    # Debian's Neovim cannot be moved to a place: it is told.
+    # Debian's Neovim lacks `window/showDocument`, so the message has the place.
     assert re.search(rf"\nat \S*/chunkstore/server\.py:{recorded.logging_line}$", start)
     assert re.search(r"\nat \S*/chunkstore/\w+\.py:\d+$", cause)
 
@@ -100,8 +100,8 @@ receive shop.app:take key item as sold;
 """
 
 
-def test_a_spec_is_written(tmp_path):
-    """Without a run, and without a plugin."""
+def test_neovim_edits_a_spec_with_all_features(tmp_path):
+    """Neither a run nor a plugin is needed."""
     workspace = tmp_path / "workspace"
     (workspace / "shop").mkdir(parents=True)
     (workspace / "shop/__init__.py").touch()
@@ -134,7 +134,7 @@ def test_a_spec_is_written(tmp_path):
     assert seen["rules"] == [
         "2: scope shop.app:order, shop.app:take;", "4: send shop.app:order key item as buy;"
     ]  # fmt: skip
-    # It is traced already.
+    # The function is already traced, so `trace this function` is missing.
     actions = ("mark this as a request", "send here (key item)", "receive here (key item)")
     assert seen["python_actions"] == [f"clew: {action}" for action in actions]
     assert seen["added"].splitlines() == [*seen["text"].splitlines(), "", "request shop.app:order;"]

@@ -1,5 +1,5 @@
-"""What is proposed at a place of a spec, asked of the language alone; a `|` marks the cursor. The oracle for its words are
-the specs of the repository: each word in them is proposed where it stands."""
+"""Completion in a spec without a server; a `|` marks the cursor. The oracle is the specs of the repository: each of their
+keywords must be proposed at its place."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def proposed(marked: str) -> dict[str, Completion]:
     return {item.label: item for item in complete(before + after, len(before), None).items}
 
 
-def test_each_word_of_a_right_spec_is_proposed_where_it_stands(specs: dict[str, str]) -> None:
+def test_completion_proposes_every_keyword_of_valid_specs(specs: dict[str, str]) -> None:
     missing, unexplained, seen = [], [], set()
     for text in specs.values():
         for start, end, kind, _ in tokens_of(text):
-            # What stands around decides, so that of a hundred rules alike one is asked.
+            # Only one of many equal contexts is tested.
             around = re.sub(r"[^\W\d]\w*\.\w[\w.]*|\d+", "", text[max(0, start - 30) : end])
             if kind != "keyword" or around in seen:
                 continue
@@ -41,7 +41,7 @@ def test_each_word_of_a_right_spec_is_proposed_where_it_stands(specs: dict[str, 
     assert len(seen) > 300
 
 
-def test_every_statement_can_be_filled_in() -> None:
+def test_snippets_of_every_statement_parse() -> None:
     assert set(SNIPPETS) == {*KEYWORDS, *MEMBER_KEYWORDS}
     for word, snippet in SNIPPETS.items():
         filled = re.sub(r"\$\{\d+\|(\w+)[^}]*\}", r"\1", re.sub(r"\$\{\d+:([^}]*)\}", r"\1", snippet))
@@ -74,7 +74,7 @@ def test_completion_proposes_every_word_that_the_grammar_accepts(
     assert there <= found and not_there.isdisjoint(found), found
 
 
-def test_a_parameter_is_put_in_whole_with_its_sign() -> None:
+def test_completion_of_parameter_includes_its_dollar_sign() -> None:
     text = 'parameter part = "a";\nscope shop.$p'
     (item,) = complete(text, len(text), None).items
     assert (text[: item.start] + item.label, item.detail) == ('parameter part = "a";\nscope shop.$part', '"a"')
@@ -123,7 +123,7 @@ SITE = "import functools\nfrom functools import cache\n@cache\ndef one(): pass\n
         ("scope async shop.site except shop.** decorated by |", [("*.route", "of 2 functions")]),
     ],
 )
-def test_decorators_that_are_used_are_proposed_and_then_modules(
+def test_completion_after_decorated_by_proposes_used_decorators_first(
     workspace: Callable[..., Path], marked: str, there: list[tuple[str, str]]
 ) -> None:
     index = SourceIndex(workspace({"shop/__init__.py": "", "shop/web.py": WEB, "shop/site.py": SITE}))
@@ -132,7 +132,7 @@ def test_decorators_that_are_used_are_proposed_and_then_modules(
     assert [each for each in found if each in there] == there
     if len(there) > 1:
         assert [each for each in found if each[1]] == there
-    # And each means functions, as it stands there.
+    # Each proposed decorator matches functions.
     for name, detail in found:
         if detail.startswith("of "):
             checked = check("a.esl", index.root, text=f"scope shop.** decorated by {name};", index=index)

@@ -1,4 +1,4 @@
-"""What misspelt patterns may have meant, looked for in bounded time: asked again, the answer is that of an unbounded search."""
+"""Proposals for misspelt patterns are searched in bounded time; a repeated check equals an unbounded search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS = st.text("abcde.", max_size=12)
 
 
 @given(WORDS, st.lists(WORDS, max_size=12), st.sampled_from([0.0, 0.5, 0.7, 1.0]))
-def test_no_name_that_is_near_enough_is_left_out(word: str, names: list[str], cutoff: float) -> None:
+def test_likely_names_include_every_close_match(word: str, names: list[str], cutoff: float) -> None:
     assert difflib.get_close_matches(word, list(likely(word, names, cutoff)), 3, cutoff) == (
         difflib.get_close_matches(word, names, 3, cutoff)
     )
@@ -42,11 +42,11 @@ def test_proposals_after_the_deadline_are_given_at_the_next_check(workspace: Cal
     assert messages(root, index, text, 1e9) == (full, False)
     assert messages(root, index, text, 0.0) == (full, False)
 
-    # Functions have other names now: what was found is told as far as it is still true.
+    # After a rename, earlier proposals that are still valid remain.
     index.overlay(root / "shop/app.py", "def order(): pass\ndef refunded(): pass\n")
     assert messages(root, index, text, 0.0) == ([full[0], vague[1]], True)
     assert messages(root, index, text, 1e9)[0][1].endswith("did you mean `shop.app:refunded`?")
 
-    # And a new file takes nothing away.
+    # A new file removes no proposal.
     index.overlay(root / "shop/more.py", "def more(): pass\n")
     assert messages(root, index, text, 0.0)[0][0] == full[0]

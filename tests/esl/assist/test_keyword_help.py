@@ -1,4 +1,4 @@
-"""What is said of a word of the language where it stands: of words that mean several things, the one that is meant there."""
+"""The help on a keyword at its place: a keyword with several meanings is explained by the one that applies there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def said(marked: str) -> str:
 @pytest.mark.parametrize(
     ("marked", "begins"),
     [
-        # `in` of a value, of a filter by classes, and of one by those below them.
+        # `in` of a value, of a filter by classes, and of a filter by subclasses.
         ('payload a:b value x |in ("a", "b");', "`==` `!=` `<`"),
         ("payload a:b value not x |in y;", "`==` `!=` `<`"),
         ("entity A is a:B { when finish m(a) on a |in b -> position(this); }", "`==` `!=` `<`"),
@@ -27,7 +27,7 @@ def said(marked: str) -> str:
         ("entity A |is a:B {}", "**`entity`"),
         ("payload a:b value x |or unsafe y.z();", "`+` `-` `*`"),
         ("payload a:b value x or |unsafe y.z();", "`unsafe a.name()`"),
-        # `when` of a statement, and of an entity's line.
+        # `when` of a statement, and of a line of an entity.
         ("payload a:b value x |when y;", "`when`: only if"),
         ("entity A is a:B { |when finish m() -> position(this); }", "`when start|finish METHOD"),
         ("entity A is a:B { when finish m() -> |position(this); }", "`position(entity)` creates"),
@@ -46,5 +46,5 @@ def said(marked: str) -> str:
         ("|level a = { b: c };", "**`level`"),
     ],
 )
-def test_a_word_is_explained_as_it_is_meant_there(marked: str, begins: str) -> None:
+def test_keyword_help_depends_on_the_meaning_at_the_place(marked: str, begins: str) -> None:
     assert said(marked).replace("\\|", "|").startswith(begins)

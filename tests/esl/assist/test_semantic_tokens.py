@@ -1,4 +1,4 @@
-"""What the words of a spec are, for an editor's colours by meaning."""
+"""Semantic tokens of a spec, which an editor colours by meaning."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ from clew.esl.assist.semantic_tokens import tokens_of
         ("payload a:f value without_literals(sql);", {"without_literals": "function defaultLibrary", "sql": "parameter"}),
     ],
 )  # fmt: skip
-def test_each_word_is_what_it_means(text: str, told: dict[str, str]) -> None:
+def test_semantic_tokens_follow_the_meaning_of_words(text: str, told: dict[str, str]) -> None:
     found = {text[start:end]: f"{kind} {modifier}".strip() for start, end, kind, modifier in tokens_of(text)}
     assert {word: found.get(word) for word in told} == told

@@ -1,5 +1,5 @@
-"""Misspelt attributes of `this`: told where the source tells all that objects have, held against the objects themselves;
-silent where only the program's run tells."""
+"""Misspelt attributes of `this` are reported where the source determines all attributes, compared with real objects, and are
+not reported where only the running program determines them."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_check_never_reports_an_existing_attribute_as_missing(
 
 
 def test_check_never_reports_attributes_that_a_package_reads_of_its_objects() -> None:
-    """The oracle is code that works: what methods read of `self` is there."""
+    """The oracle is working code: every attribute of `self` that its methods read exists."""
     index = SourceIndex(Path(check.__code__.co_filename).parents[2] / "records")
     asked = 0
     for file in index.files:
@@ -130,7 +130,7 @@ def test_check_of_attribute_known_only_at_run_time_is_silent(workspace: Callable
     assert [each for each in messages(root, "payload wares:A.run value this.nam;") if "attribute" in each] == []
 
 
-def test_a_slip_is_told_with_the_nearest_name(workspace: Callable[..., Path]) -> None:
+def test_check_misspelt_attribute_proposes_the_nearest_name(workspace: Callable[..., Path]) -> None:
     root = workspace({"wares.py": APP})
     lacking = "objects of `wares:Shop` have no attribute"
     told = messages(
@@ -152,25 +152,25 @@ def test_a_slip_is_told_with_the_nearest_name(workspace: Callable[..., Path]) ->
     )
 
 
-def test_the_answer_follows_the_source(workspace: Callable[..., Path]) -> None:
+def test_check_of_attributes_follows_source_edits(workspace: Callable[..., Path]) -> None:
     root = workspace({"wares.py": "class A:\n    def run(self): self.name = 1\n", "more.py": ""})
     index = SourceIndex(root)
 
-    def told() -> bool:
+    def proposes_name() -> bool:
         text = "include standard;\npayload wares:A.run value this.nam;"
         found = check(root / "a.esl", root, text=text, index=index).problems
         return any("did you mean `name`" in problem.message for problem in found)
 
-    assert told()
+    assert proposes_name()
     for path, text in (
         ("more.py", "def f(a): a.nam = 1\n"),
         ("more.py", "from wares import A\nclass B(A):\n    nam = 1\n"),
         ("wares.py", "class A:\n    def run(self): self.nam = 1\n"),
     ):
         index.overlay(root / path, text)
-        assert not told(), path
+        assert not proposes_name(), path
         index.overlay(root / path, None)
-        assert told(), path
+        assert proposes_name(), path
 
 
 def test_check_after_the_deadline_reports_attributes_at_the_next_check(workspace: Callable[..., Path]) -> None:

@@ -1,4 +1,4 @@
-"""What people write who come from other languages is told with what to write instead, and a fix mends it."""
+"""Syntax of other languages is a problem that proposes the right form, and a quick fix applies it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def problems(text: str) -> tuple[EslProblem, ...]:
         ),
     ],
 )
-def test_a_slip_is_told_with_what_to_write_instead(text: str, message: str, mended: str) -> None:
+def test_quick_fix_of_foreign_syntax_mends_the_text(text: str, message: str, mended: str) -> None:
     found = [each for each in problems(text) if each.severity == "error"]
     assert found[0].message.startswith(message)
     fix = fix_of(found[0], text)

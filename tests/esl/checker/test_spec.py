@@ -1,4 +1,4 @@
-"""What a spec says is held against itself: each mistake has a sentence, and what is right has none."""
+"""Checks of a spec without source: each error has a message, and valid specs have no problems."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ def severities(text: str) -> list[str]:
     return [problem.severity for problem in compile_text(text, workspace="/").problems]
 
 
-def test_every_spec_that_is_meant_to_be_right_is(specs: dict[str, str]) -> None:
+def test_valid_specs_of_the_repository_have_no_errors(specs: dict[str, str]) -> None:
     assert len(specs) >= 5
     for name, text in specs.items():
         assert "error" not in severities(text), name
 
 
-def test_standard_is_all_adapters() -> None:
+def test_include_standard_installs_all_adapters() -> None:
     plan = compile_text("include standard;", workspace="/").require()
     assert sorted(plan.adapters) == sorted(ADAPTERS.values())
     assert plan.rules == ()
 
 
-def test_every_shipped_pack_is_without_a_problem() -> None:
+def test_shipped_packs_have_no_problems() -> None:
     for name, text in shipped().items():
         assert compile_text(text, f"{name}.esl", "/").problems == ()
 
 
-def test_an_adapter_is_installed_once_however_often_it_is_included() -> None:
+def test_include_repeated_installs_each_adapter_once() -> None:
     plan = compile_text("include threads; include standard, threads;", workspace="/").require()
     assert sorted(plan.adapters) == sorted(ADAPTERS.values())
 
 
 @pytest.mark.parametrize(("text", "share"), [("3%", 0.03), ("0.5 %", 0.005), ("100%", 1.0), ("2.5%", 0.025)])
-def test_a_budget_is_a_share(text: str, share: float) -> None:
+def test_budget_is_parsed_as_a_share(text: str, share: float) -> None:
     assert compile_text(f"budget {text};", workspace="/").require().budget == share
 
 
 @pytest.mark.parametrize("text", ["0%", "101%", "0.03", "3", "1e9%"])
-def test_a_budget_outside_of_its_range_is_an_error(text: str) -> None:
+def test_budget_out_of_range_is_an_error(text: str) -> None:
     assert severities(f"budget {text};") == ["error"]
 
 
@@ -54,7 +54,7 @@ def test_a_budget_outside_of_its_range_is_an_error(text: str) -> None:
     ("text", "size"),
     [("512MB", 512 << 20), ("2 GB", 2 << 30), ("1.5GB", 3 << 29), ("128KB", 128 << 10), ("9e99GB", 1 << 60)],
 )
-def test_a_quota_is_a_number_of_bytes(text: str, size: int) -> None:
+def test_quota_is_parsed_as_bytes(text: str, size: int) -> None:
     assert compile_text(f"quota {text};", workspace="/").require().quota == size
 
 
@@ -62,13 +62,13 @@ def test_a_quota_is_a_number_of_bytes(text: str, size: int) -> None:
     ("text", "keep"),
     [("", "oldest"), (" keep oldest", "oldest"), (" keep newest", "newest"), ("\nkeep  newest", "newest")],
 )
-def test_a_quota_says_what_is_kept(text: str, keep: str) -> None:
+def test_quota_keep_is_oldest_unless_newest_is_given(text: str, keep: str) -> None:
     plan = compile_text(f"quota 512MB{text};", workspace="/").require()
     assert (plan.quota, plan.keep) == (512 << 20, keep)
 
 
 @pytest.mark.parametrize("text", ["512", "512 mb", "1 kb", "1KB", "0GB", "3 TB", "512MB keep", "512MB keep all"])
-def test_a_quota_without_a_unit_or_too_small_for_a_chunk_is_an_error(text: str) -> None:
+def test_quota_without_unit_or_too_small_is_an_error(text: str) -> None:
     assert severities(f"quota {text};") == ["error"]
 
 
@@ -83,15 +83,13 @@ def test_a_quota_without_a_unit_or_too_small_for_a_chunk_is_an_error(text: str) 
         ("logs with ids from app level ERROR;", 40, ("app",), True),
     ],
 )
-def test_logs_are_captured_by_level_and_by_the_beginning_of_names(
-    text: str, level: int, loggers: tuple[str, ...], ids: bool
-) -> None:
+def test_logs_capture_by_level_and_logger_prefix(text: str, level: int, loggers: tuple[str, ...], ids: bool) -> None:
     capture = compile_text(text, workspace="/").require().logs
     assert capture is not None
     assert (capture.level, capture.loggers, capture.ids) == (level, loggers, ids)
 
 
-def test_a_spec_that_says_nothing_of_logs_captures_none() -> None:
+def test_spec_without_logs_statement_captures_no_logs() -> None:
     assert compile_text("scope a;", workspace="/").require().logs is None
 
 
@@ -106,7 +104,7 @@ def test_a_spec_that_says_nothing_of_logs_captures_none() -> None:
         ("send a:f key x as c; use a:f key x as c;", "nothing defines it"),
     ],
 )
-def test_a_channel_with_one_end_is_a_warning(statement: str, fragment: str) -> None:
+def test_channel_with_one_end_is_a_warning(statement: str, fragment: str) -> None:
     assert any(fragment in message for message in messages(statement))
     assert set(severities(statement)) == {"warning"}
 
@@ -122,11 +120,11 @@ def test_a_channel_with_one_end_is_a_warning(statement: str, fragment: str) -> N
         "extract a:f from headers;",
     ],
 )
-def test_a_channel_with_both_ends_is_fine(statements: str) -> None:
+def test_channel_with_both_ends_has_no_problem(statements: str) -> None:
     assert messages(statements) == []
 
 
-def test_a_channel_without_a_name_has_the_functions() -> None:
+def test_channel_without_a_name_has_that_of_the_function() -> None:
     plan = compile_text("send a.b:C.put key x; receive a.b:D.put key y;", workspace="/").require()
     assert [rule.actions[0].channel for rule in plan.rules] == ["put", "put"]
 
@@ -135,7 +133,7 @@ def test_check_of_channel_ends_is_silent_while_a_statement_is_unreadable() -> No
     assert messages("send a:f key x as c; receive b:g ke y as c;") == ["`ke` is not expected here; did you mean `key`?"]
 
 
-def test_duplicate_statement_is_a_warning_and_a_contradiction_an_error() -> None:
+def test_duplicate_statement_is_a_warning_and_contradiction_an_error() -> None:
     assert severities("scope a; scope a;") == ["warning"]
     assert severities("scope a, a;") == ["warning"]
     assert severities("scope a; scope a except b;") == []
@@ -147,14 +145,14 @@ def test_duplicate_statement_is_a_warning_and_a_contradiction_an_error() -> None
     assert severities("entity A is b:C { } entity A is b:D { }") == ["error"]
 
 
-def test_an_entity_may_be_extended_by_a_second_block() -> None:
+def test_entity_may_be_extended_by_a_second_block() -> None:
     text = "entity A is b:C { when start f() -> deletion(this); } entity A is b:C { when start g() -> deletion(this); }"
     compiled = compile_text(text, workspace="/")
     assert compiled.problems == ()
     assert [rule.target.qualname for rule in compiled.require().rules] == ["C.f", "C.g"]
 
 
-def test_a_watched_value_stands_for_its_expression_and_is_kept_with_each_event() -> None:
+def test_watched_value_is_its_expression_and_a_payload_of_each_event() -> None:
     text = "entity A is b:C { watch size is this.n; when finish f(n) -> communication(size, n); }"
     (rule,) = compile_text(text, workspace="/").require().rules
     event, watch = rule.actions
@@ -163,13 +161,13 @@ def test_a_watched_value_stands_for_its_expression_and_is_kept_with_each_event()
     assert (watch.kind, watch.channel, watch.key, watch.when) == ("payload", "A.size", event.values[0], "finish")
 
 
-def test_a_parameter_comes_before_a_watched_value_of_the_same_name() -> None:
+def test_entity_parameter_hides_a_watched_value_of_its_name() -> None:
     text = "entity A is b:C { watch size is this.n; when start f(size) -> communication(size, this); }"
     (rule,) = compile_text(text, workspace="/").require().rules
     assert rule.actions[0].values[0] == ["name", "size"]
 
 
-def test_a_warning_leaves_the_plan_and_an_error_takes_it() -> None:
+def test_spec_with_warning_has_a_plan_and_with_error_has_no_plan() -> None:
     assert compile_text("scope a; scope a;", workspace="/").plan is not None
     broken = compile_text("scope a; scop b;", workspace="/")
     assert broken.plan is None
@@ -178,7 +176,7 @@ def test_a_warning_leaves_the_plan_and_an_error_takes_it() -> None:
         broken.require()
 
 
-def test_origins_name_the_file_and_the_line() -> None:
+def test_rule_origin_is_its_file_and_line() -> None:
     plan = compile_text(
         "\n\nscope a,\n b;\nentity A is b:C {\n when start f() -> deletion(this); }", "dir/x.esl", "/"
     ).require()
@@ -186,7 +184,7 @@ def test_origins_name_the_file_and_the_line() -> None:
     assert plan.spec == "dir/x.esl"
 
 
-def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
+def test_compile_file_unreadable_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "latin.esl").write_bytes(b"scope caf\xe9;")
     cases = {
         tmp_path / "missing.esl": "the file does not exist",
@@ -204,20 +202,20 @@ def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
                 compiled.require()
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
+def test_compile_file_accepts_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "x.esl"
     path.write_bytes(b"\xef\xbb\xbfscope a;\r\nscope b;\r\n")
     compiled = compile_file(path)
     assert compiled.problems == () and len(compiled.require().rules) == 2
 
 
-def test_an_empty_spec_records_nothing() -> None:
+def test_empty_spec_has_an_empty_plan() -> None:
     for text in ("", " \n", ";;", "// nothing"):
         plan = compile_text(text, workspace="/").require()
         assert (plan.rules, plan.adapters, plan.logs, plan.levels, plan.budget) == ((), (), None, (), None)
 
 
-def test_what_identifies_an_entity_and_what_it_contains_is_held_against_the_source(workspace) -> None:
+def test_entity_unique_and_contains_on_a_property_are_problems(workspace) -> None:
     source = "class A:\n    def __init__(self): self.parts = []\n    @property\n    def name(self): return ''\n"
     folder = workspace({".git/HEAD": "", "app.py": source})
     lines = "{ when finish __init__() on this.name -> position(this); }"

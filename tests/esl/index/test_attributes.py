@@ -1,4 +1,4 @@
-"""What objects have, as their class's source tells: held against the objects themselves, and proposed behind the dot."""
+"""The attributes of a class by its source equal those of its objects, and completion proposes them after a dot."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def plain(names: list[str]) -> set[str]:
     return {name for name in names if not (name.startswith("__") and name.endswith("__"))}
 
 
-def test_objects_have_what_the_source_says(index: SourceIndex, modules: Callable[[str], Any]) -> None:
+def test_attributes_of_class_equal_those_of_its_objects(index: SourceIndex, modules: Callable[[str], Any]) -> None:
     app, base = modules("wares.app"), modules("wares.base")
     stock = app.Stock(base.Link("a"))
     stock.fill(base.Link("b"))
@@ -114,7 +114,7 @@ def test_objects_have_what_the_source_says(index: SourceIndex, modules: Callable
     assert set(attributes_of(index, ("wares.base", "Point"))) == set(base.Point._fields)
 
 
-def test_types_and_owners_are_told(index: SourceIndex) -> None:
+def test_attributes_have_types_and_owners(index: SourceIndex) -> None:
     found = attributes_of(index, ("wares.app", "Stock"))
     assert found["full"] == Attribute("full", "bool", is_property=True, owner="wares.base:Base")
     assert found["count"] == Attribute("count", "int", owner="wares.base:Base")
@@ -140,7 +140,7 @@ def test_types_and_owners_are_told(index: SourceIndex) -> None:
         ("entity S is wares.app:Stock { }\nentity S extended { watch n is this.|", {"price", "link"}),
     ],
 )
-def test_they_are_proposed_behind_the_dot(index: SourceIndex, marked: str, there: set[str]) -> None:
+def test_completion_after_a_dot_proposes_attributes(index: SourceIndex, marked: str, there: set[str]) -> None:
     before, _, after = marked.partition("|")
     found = {item.label for item in complete(before + after, len(before), index).items}
     assert there <= found, found
@@ -152,7 +152,7 @@ def test_completion_of_unknown_object_proposes_no_attribute(index: SourceIndex) 
         assert {item.detail for item in complete(text, len(text), index).items} == {"runs no code"}
 
 
-def test_a_class_follows_its_source(index: SourceIndex) -> None:
+def test_attributes_of_class_follow_its_source(index: SourceIndex) -> None:
     index.overlay(str(index.root / "wares/base.py"), BASE.replace("self.count", "self.total"))
     found = attributes_of(index, ("wares.app", "Stock"))
     assert "total" in found and "count" not in found

@@ -1,4 +1,4 @@
-"""Rules about modules written in C: accepted, said to be wrapped, and held against what the standard library's have."""
+"""Rules about modules written in C are accepted with a note, and checked against modules of the standard library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def spec(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "rule", ["zlib:compress", "zlib", "_json:*", "_random:Random.getrandbits", "numpy.linalg._umath_linalg"]
 )
-def test_a_rule_about_functions_in_c_is_accepted_with_a_note(spec: Path, rule: str) -> None:
+def test_check_rule_about_c_functions_is_accepted_with_a_note(spec: Path, rule: str) -> None:
     spec.write_text(f"include standard;\nscope app;\nscope {rule};\n")
     checked = check(spec, spec.parent)
     assert checked.problems == ()
@@ -30,21 +30,21 @@ def test_a_rule_about_functions_in_c_is_accepted_with_a_note(spec: Path, rule: s
     assert f"`{rule}` is written in C: its functions are wrapped" in note
 
 
-def test_a_slip_in_a_name_is_a_warning_with_what_was_meant(spec: Path) -> None:
+def test_check_misspelt_c_function_proposes_the_nearest_name(spec: Path) -> None:
     spec.write_text("include standard;\nscope zlib:compres;\n")
     (problem,) = check(spec, spec.parent).problems
     assert problem.severity == "warning" and problem.fix == "zlib:compress"
     assert problem.message == "`zlib`, which is written in C, has no function `compres`; did you mean `compress`?"
 
 
-def test_what_is_neither_source_nor_in_c_is_said_as_before(spec: Path) -> None:
+def test_check_rule_without_source_or_c_module_is_a_warning(spec: Path) -> None:
     spec.write_text("include standard;\nscope nowhere:f;\n")
     checked = check(spec, spec.parent)
     assert ["installed packages are not checked" in problem.message for problem in checked.problems] == [True]
     assert checked.notes == ()
 
 
-def test_no_package_is_imported_to_find_out() -> None:
+def test_is_compiled_imports_no_package() -> None:
     before = set(sys.modules)
     assert is_compiled("zlib") and is_compiled("time") and not is_compiled("json") and not is_compiled("no.such.module")
     assert is_compiled("numpy.linalg._umath_linalg") and not is_compiled("numpy.linalg")

@@ -1,4 +1,4 @@
-"""What was read of a workspace is kept for the next time: only what has changed is read again, by one process or several."""
+"""The index of a workspace is cached: only changed files are read again, by one process or several."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clew.esl.index.declarations import ClassInfo
 
 
 def many(folder: Path, number: int = 120) -> dict[str, str]:
-    """The text of each file of a package that is large enough to be kept."""
+    """Write a package that is large enough to be cached, and return the text of each file."""
     texts = {"big/__init__.py": "from .m1 import f1 as first\n"}
     texts |= {
         f"big/m{n}.py": f"class C{n}:\n    def f{n}(self, a: int): pass\ndef f{n}(): yield\n" for n in range(number)
@@ -36,7 +36,7 @@ def labels(index: SourceIndex) -> set[str]:
 
 @pytest.fixture
 def no_reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """The files whose source is read from here on."""
+    """Return a function that lists the files whose source is read from now on."""
     read: list[str] = []
     real = parallel_read.read_file
 
@@ -48,7 +48,7 @@ def no_reading(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     return lambda: read
 
 
-def test_index_after_restart_has_what_was_read(tmp_path: Path, no_reading: Callable[[], list[str]]) -> None:
+def test_index_after_restart_has_the_cached_contents(tmp_path: Path, no_reading: Callable[[], list[str]]) -> None:
     many(tmp_path)
     first = SourceIndex(tmp_path)
     known = list(first.all_functions()), classes_of(first)
@@ -67,7 +67,7 @@ def test_index_after_restart_reads_changed_files_only(tmp_path: Path, no_reading
     no_reading().clear()
     (tmp_path / "big/m3.py").write_text("def changed(): pass")
     (tmp_path / "big/m4.py").unlink()
-    (tmp_path / "big/m5.py").write_text(texts["big/m5.py"])  # another time, the same text
+    (tmp_path / "big/m5.py").write_text(texts["big/m5.py"])  # another modification time, the same text
     os.utime(tmp_path / "big/m5.py", ns=(1, 1))
     after = labels(SourceIndex(tmp_path))
     assert after == (before - {"big.m3:C3.f3", "big.m3:f3", "big.m4:C4.f4", "big.m4:f4"}) | {"big.m3:changed"}
@@ -77,7 +77,7 @@ def test_index_after_restart_reads_changed_files_only(tmp_path: Path, no_reading
 
 
 @pytest.mark.parametrize("damage", ["bytes", "rows", "version", "empty", "other"])
-def test_a_damaged_index_is_made_anew(damage: str, tmp_path: Path) -> None:
+def test_index_with_damaged_cache_is_rebuilt(damage: str, tmp_path: Path) -> None:
     many(tmp_path)
     before = labels(SourceIndex(tmp_path))
     (kept,) = (tmp_path / ".clew").glob("*.index")
@@ -107,13 +107,13 @@ def test_index_without_a_writable_cache_works(tmp_path: Path) -> None:
     assert len(labels(SourceIndex(tmp_path))) == 240
 
 
-def test_a_small_workspace_keeps_nothing(workspace: Callable[..., Path]) -> None:
+def test_index_of_small_workspace_writes_no_cache(workspace: Callable[..., Path]) -> None:
     folder = workspace({"a.py": "def f(): pass"})
     assert labels(SourceIndex(folder)) == {"a:f"}
     assert not (folder / ".clew").exists()
 
 
-def test_many_files_are_read_by_several_processes_as_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_read_by_several_processes_equals_that_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     many(tmp_path, 250)
     (tmp_path / "big/broken.py").write_text("def f(:")
     index = SourceIndex(tmp_path)
@@ -126,9 +126,7 @@ def test_many_files_are_read_by_several_processes_as_by_one(tmp_path: Path, monk
     assert len(index.notes) == 1
 
 
-def test_file_that_a_worker_fails_to_read_is_read_by_the_parent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_index_reads_files_itself_when_workers_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     many(tmp_path, 250)
     monkeypatch.setattr(parallel_read.sys, "executable", "/bin/false")
     assert len(labels(SourceIndex(tmp_path))) == 500

@@ -1,4 +1,4 @@
-"""The functions of a file are named as Python names them. The oracle is Python's compiler: the code objects that it makes."""
+"""The declared functions of a file have the names that Python gives them. The oracle is the code objects of the compiler."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Generic[T]:
 
 
 def compiled(code: CodeType) -> Iterator[CodeType]:
-    """The code objects of functions, without comprehensions and class bodies."""
+    """Yield the code objects of functions, without comprehensions and class bodies."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             is_function = constant.co_flags & inspect.CO_NEWLOCALS and constant.co_flags & inspect.CO_OPTIMIZED
@@ -141,7 +141,7 @@ def index_of(folder: Path) -> dict[str, tuple[FunctionInfo, ...]]:
     return {file.path: index.functions(file) for file in index.files}
 
 
-def test_functions_are_named_as_the_compiler_names_them(workspace: Callable[..., Path]) -> None:
+def test_declared_functions_equal_those_of_the_compiler(workspace: Callable[..., Path]) -> None:
     sources = {"tricky.py": TRICKY}
     if sys.version_info >= (3, 12):
         sources["generic.py"] = GENERIC
@@ -150,14 +150,14 @@ def test_functions_are_named_as_the_compiler_names_them(workspace: Callable[...,
         assert facts(functions) == truth(Path(path).read_bytes(), path)
 
 
-def test_functions_of_real_source_are_named_as_the_compiler_names_them(root: Path) -> None:
+def test_declared_functions_of_real_source_equal_those_of_the_compiler(root: Path) -> None:
     found = index_of(root / "records") | index_of(root / "examples") | index_of(root / "instrument")
     assert len(found) > 20
     for path, functions in found.items():
         assert facts(functions) == truth(Path(path).read_bytes(), path), path
 
 
-def test_functions_of_the_standard_library_are_named_as_the_compiler_names_them(workspace: Callable[..., Path]) -> None:
+def test_declared_functions_of_standard_library_equal_the_compiler(workspace: Callable[..., Path]) -> None:
     import argparse
     import asyncio.tasks
     import dataclasses
@@ -172,7 +172,7 @@ def test_functions_of_the_standard_library_are_named_as_the_compiler_names_them(
         assert facts(functions) == truth(Path(path).read_bytes(), path), path
 
 
-def test_lines_are_of_def_and_of_the_first_decorator(workspace: Callable[..., Path]) -> None:
+def test_declared_function_has_lines_of_def_and_first_decorator(workspace: Callable[..., Path]) -> None:
     folder = workspace({"a.py": "import f\n\n@f\n@f.g(\n  1)\nasync def x(\n  y,\n):\n  pass\n"})
     ((function,),) = index_of(folder).values()
     assert (function.first_line, function.line, function.end_line) == (3, 6, 9)
@@ -212,7 +212,7 @@ def outer(hook):
 """
 
 
-def test_decorators_are_known_by_the_names_that_imports_give_them(workspace: Callable[..., Path]) -> None:
+def test_declared_decorators_have_their_imported_names(workspace: Callable[..., Path]) -> None:
     folder = workspace({"pkg/__init__.py": "", "pkg/kinds.py": KINDS})
     found = {f.name: f.decorator_names for f in SourceIndex(folder).all_functions() if f.decorators}
     assert found == {
@@ -224,7 +224,7 @@ def test_decorators_are_known_by_the_names_that_imports_give_them(workspace: Cal
     }
 
 
-def test_methods_that_dataclass_makes_are_known(workspace: Callable[..., Path]) -> None:
+def test_declared_dataclass_has_its_generated_methods(workspace: Callable[..., Path]) -> None:
     folder = workspace({"pkg/__init__.py": "", "pkg/kinds.py": KINDS})
     index = SourceIndex(folder)
     found = {each.qualname: set(each.generated) for file in index.files for each in index.classes(file)}
@@ -239,7 +239,7 @@ def test_methods_that_dataclass_makes_are_known(workspace: Callable[..., Path]) 
     assert "__repr__" not in found["Point"] and "__lt__" in found["Point"] and "__init__" not in found["Line"]
 
 
-def test_annotations_are_written_as_python_writes_them(root: Path) -> None:
+def test_type_text_of_annotation_equals_ast_unparse(root: Path) -> None:
     import typing
 
     import click.core

@@ -1,4 +1,4 @@
-"""The files of a workspace: which belong to it, how their modules are named, and what is known of them when they change."""
+"""The files of a workspace: which belong to it, the names of their modules, and changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def labels(index: SourceIndex) -> set[str]:
     return {function.label for function in index.all_functions()}
 
 
-def test_a_module_is_named_from_its_top_package_down(workspace: Callable[..., Path]) -> None:
+def test_module_names_start_at_the_top_package(workspace: Callable[..., Path]) -> None:
     folder = workspace(
         {
             "script.py": "",
@@ -46,12 +46,12 @@ def test_a_module_is_named_from_its_top_package_down(workspace: Callable[..., Pa
     }
 
 
-def test_the_example_is_named_as_its_processes_name_it(root: Path) -> None:
+def test_module_names_of_example_equal_those_of_its_processes(root: Path) -> None:
     path = root / "examples/chunkstore/chunkstore/store.py"
     assert module_names(path, root)[0] == "chunkstore.store"
 
 
-def test_names_of_modules_are_those_that_importing_gives(
+def test_module_names_include_the_imported_name(
     workspace: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import importlib
@@ -108,7 +108,7 @@ def test_index_runs_no_code_of_the_workspace(workspace: Callable[..., Path]) -> 
     assert "boom" not in sys.modules
 
 
-def test_source_that_cannot_be_read_is_a_note_and_nothing_more(workspace: Callable[..., Path]) -> None:
+def test_index_unreadable_source_is_a_note(workspace: Callable[..., Path]) -> None:
     folder = workspace({"good.py": "def f(): pass", "bad.py": "def f(:", "null.py": "x = '\0'"})
     (folder / "latin.py").write_bytes(b"x = '\xe9'")
     (folder / "cookie.py").write_bytes(b"# -*- coding: latin-1 -*-\ndef caf\xe9(): pass")
@@ -129,7 +129,7 @@ def test_source_that_cannot_be_read_is_a_note_and_nothing_more(workspace: Callab
     assert len(index.notes) == len(notes) - 1
 
 
-def test_a_changed_file_is_read_again_and_others_are_not(workspace: Callable[..., Path]) -> None:
+def test_index_refresh_reads_changed_files_only(workspace: Callable[..., Path]) -> None:
     folder = workspace({"a.py": "def old(): pass", "b.py": "def same(): pass"})
     index = SourceIndex(folder)
     before = {function.name: function for function in index.all_functions()}
@@ -141,7 +141,7 @@ def test_a_changed_file_is_read_again_and_others_are_not(workspace: Callable[...
     assert after["same"] is before["same"]
 
 
-def test_channels_that_the_program_names_itself_are_found(workspace: Callable[..., Path]) -> None:
+def test_index_finds_channels_of_clew_annotations(workspace: Callable[..., Path]) -> None:
     folder = workspace(
         {
             "a.py": "import clew\nclew.send('jobs', job.id)\nwith clew.use('done', 1): pass\nclew.send(job)",
@@ -151,7 +151,7 @@ def test_channels_that_the_program_names_itself_are_found(workspace: Callable[..
     assert SourceIndex(folder).annotated_channels() == {"jobs", "done"}
 
 
-def test_the_text_of_an_editor_lies_over_the_file(workspace: Callable[..., Path]) -> None:
+def test_index_overlay_replaces_the_file_until_removed(workspace: Callable[..., Path]) -> None:
     folder = workspace({"app/__init__.py": "", "app/a.py": "def old(): pass", "app/b.py": "def b(): pass"})
     index = SourceIndex(folder)
     assert labels(index) == {"app.a:old", "app.b:b"}

@@ -1,4 +1,4 @@
-"""What the language lowers to is what the traced process compiles: every expression of every good spec."""
+"""The traced process compiles every lowered expression of every valid spec."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def expressions(plan: Plan) -> Iterator[Expr]:
             )
 
 
-def test_the_traced_process_compiles_every_expression_of_every_spec(specs: dict[str, str]) -> None:
+def test_compile_expression_accepts_every_expression_of_valid_specs(specs: dict[str, str]) -> None:
     count = 0
     for name, text in specs.items():
         plan = plans.load(plans.dump(compile_text(text, name, "/").require()), name)
@@ -56,7 +56,7 @@ def test_the_traced_process_compiles_every_expression_of_every_spec(specs: dict[
         ("unsafe (message.body.keys() == None)", False),
     ],
 )
-def test_a_value_is_what_it_would_be_in_python(text: str, wanted: object) -> None:
+def test_compiled_expression_has_the_value_of_python(text: str, wanted: object) -> None:
     plan = compile_text(f"payload a:f value {text};", workspace="/").require()
     expression = json.loads(json.dumps(plan.rules[0].actions[0].key))
     message = SimpleNamespace(id=17, body={"a": "xyz"}, none=None)

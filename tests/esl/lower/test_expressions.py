@@ -1,4 +1,4 @@
-"""Expressions mean what the same text means in Python, and nothing of the program's runs without `unsafe`."""
+"""Expressions mean what the same text means in Python, and run no code of the program without `unsafe`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def lowered(text: str) -> Any:
 
 
 def python(node: ast.expr) -> Any:
-    """The plan's form of a Python expression, by Python's own parser: the oracle."""
+    """Return the plan's form of an expression by Python's own parser (the oracle)."""
     match node:
         case ast.Constant():
             return ["const", node.value]
@@ -105,7 +105,7 @@ def compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 @given(st.recursive(atoms, compound, max_leaves=12))
-def test_an_expression_means_what_python_says_it_means(text: str) -> None:
+def test_lowered_expression_equals_the_python_parser(text: str) -> None:
     in_python = text.replace("// comment", "# comment").replace("/* c */", " ")
     try:
         tree = ast.parse(f"({in_python}\n)", mode="eval").body
@@ -115,7 +115,7 @@ def test_an_expression_means_what_python_says_it_means(text: str) -> None:
     assert lowered(text) == python(tree)
 
 
-def test_a_parameter_may_be_called_like_a_word_of_the_language() -> None:
+def test_expression_parameter_may_be_named_like_a_keyword() -> None:
     compiled = compile_text("send a:f key key as as when when == value.limit.each;", workspace="/")
     assert compiled.plan is not None
     action = compiled.plan.rules[0].actions[0]
@@ -143,30 +143,30 @@ def test_a_parameter_may_be_called_like_a_word_of_the_language() -> None:
         ("len(exception.args)", "`exception` has a value only after the call has ended"),
     ],
 )
-def test_an_expression_that_would_run_code_or_cannot_work_is_an_error(text: str, fragment: str) -> None:
+def test_expression_that_runs_code_or_is_invalid_is_an_error(text: str, fragment: str) -> None:
     compiled = compile_text(f"payload a:f value {text};", workspace="/")
     assert compiled.plan is None
     assert [problem.message for problem in compiled.problems if fragment in problem.message]
 
 
 @pytest.mark.parametrize("text", ["len(a)", "id(this)", "str(1)", "int(a)", "type(a)", "repr(a)", "a.startswith('x')"])
-def test_safe_calls_need_no_unsafe(text: str) -> None:
+def test_expression_builtin_calls_need_no_unsafe(text: str) -> None:
     assert compile_text(f"payload a:f value {text};", workspace="/").problems == ()
 
 
-def test_unsafe_allows_any_method_but_no_function_that_is_not_known() -> None:
+def test_unsafe_allows_any_method_but_no_unknown_function() -> None:
     assert compile_text("payload a:f value unsafe this.name(1).title();", workspace="/").problems == ()
     assert compile_text("payload a:f value unsafe open(path);", workspace="/").plan is None
 
 
-def test_unsafe_holds_for_the_value_after_it_only() -> None:
+def test_unsafe_applies_to_the_following_value_only() -> None:
     compiled = compile_text("payload a:f value unsafe this.a() + this.b();", workspace="/")
     assert [problem.message[:12] for problem in compiled.problems] == ["calling `b` "]
 
 
 @pytest.mark.parametrize("depth", [50, 100, 1000, 20_000])
 @pytest.mark.parametrize("text", ["({0}", "-{0}", "not {0}", "len({0}", "a[{0}", "({0},"])
-def test_deep_nesting_is_refused_and_not_a_crash(text: str, depth: int) -> None:
+def test_expression_nested_too_deep_is_refused(text: str, depth: int) -> None:
     close = {"(": ")", "[": "]"}
     closing = "".join(close[c] for c in reversed(text.replace(",", "")) if c in close)
     source = text.partition("{0}")[0] * depth + "a" + (("," if text.endswith(",") else "") + closing) * depth
@@ -176,7 +176,7 @@ def test_deep_nesting_is_refused_and_not_a_crash(text: str, depth: int) -> None:
     assert (compiled.plan is None) == (nests and depth > 60)
 
 
-def test_a_long_chain_is_refused_and_not_a_crash() -> None:
+def test_expression_chained_too_long_is_refused() -> None:
     for joint in (".a", " + a", "[0]"):
         compiled = compile_text(f"payload a:f value a{joint * 5000};", workspace="/")
         assert compiled.plan is None and "nested more than" in compiled.problems[0].message

@@ -1,4 +1,4 @@
-"""Filters of patterns: what is written, what it means in source, and what is said of one that means nothing."""
+"""Filters of patterns: their syntax, the functions that they match, and problems of filters without matches."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def target(text: str) -> Target:
         ("scope subclasses.of:in decorated by by;", (False, ("by",), (), False)),
     ],
 )
-def test_filters_are_read_and_survive_the_plans_file(text: str, filters: tuple[object, ...]) -> None:
+def test_filters_are_lowered_and_survive_the_plan_file(text: str, filters: tuple[object, ...]) -> None:
     found = target(text)
     assert (found.is_async, found.decorators, found.classes, found.itself) == filters
     plan = compile_text(text).require()
     assert plans.load(plans.dump(plan), "plan") == plan
 
 
-def test_an_entitys_filters_hold_for_its_methods() -> None:
+def test_entity_filters_apply_to_its_methods() -> None:
     text = "entity N is a:* in subclasses of a:C { when start async m() -> position(this); when finish k() -> deletion(this); }"
     first, second = compile_text(text).require().rules
     assert first.target == Target("a", "*.m", is_async=True, classes=("a:C",))
@@ -98,7 +98,7 @@ def test_an_entitys_filters_hold_for_its_methods() -> None:
         ("entity N is async a:B { when start async m() -> position(this); }", "", ""),
     ],
 )
-def test_a_filter_that_is_wrong_is_one_problem(text: str, said: str, fix: str) -> None:
+def test_invalid_filter_is_one_problem(text: str, said: str, fix: str) -> None:
     problems = [problem for problem in compile_text(text).problems if problem.severity == "error"]
     if not said:
         assert not problems
@@ -123,14 +123,14 @@ def test_a_filter_that_is_wrong_is_one_problem(text: str, said: str, fix: str) -
         ("app.jobs:* in subclasses of app:Job", set()),
     ],
 )
-def test_a_filter_means_these_functions(text: str, names: set[str], workspace: Callable[..., Path]) -> None:
+def test_filter_matches_exactly_its_functions(text: str, names: set[str], workspace: Callable[..., Path]) -> None:
     folder = workspace(FILES)
     (match,) = check(folder / "x.esl", folder, text=f"scope {text};").matches
     found = {f.name for f, doubt in zip(match.functions, match.doubts, strict=True) if not doubt.startswith("the base")}
     assert found == names
 
 
-def test_what_a_module_makes_when_it_is_asked_is_known_at_run_time_only(workspace: Callable[..., Path]) -> None:
+def test_filter_base_class_from_module_getattr_is_uncertain(workspace: Callable[..., Path]) -> None:
     folder = workspace(FILES)
     text = "scope app.odd in subclasses of app.base:Job; scope app.odd in subclasses of other:Thing;"
     first, second = check(folder / "x.esl", folder, text=text).matches
@@ -166,7 +166,7 @@ class A:
 """
 
 
-def test_a_match_says_why_only_the_run_tells_of_it(workspace: Callable[..., Path]) -> None:
+def test_match_names_why_a_function_is_uncertain(workspace: Callable[..., Path]) -> None:
     folder = workspace({"a.py": DOUBTFUL})
     (match,) = check(folder / "x.esl", folder, text="scope a;").matches
     assert [(function.name, function.line, doubt) for function, doubt in match.uncertain()] == [
@@ -192,7 +192,7 @@ def test_a_match_says_why_only_the_run_tells_of_it(workspace: Callable[..., Path
         ("scope async app.jobs decorated by task;", "matches, none passes all of its filters", ""),
     ],
 )
-def test_a_filter_that_leaves_nothing_says_so(text: str, said: str, fix: str, workspace: Callable[..., Path]) -> None:
+def test_filter_without_matches_is_a_problem(text: str, said: str, fix: str, workspace: Callable[..., Path]) -> None:
     folder = workspace(FILES)
     messages = check(folder / "x.esl", folder, text="include standard;" + text).problems
     assert any(said in problem.message and problem.fix == fix for problem in messages), messages

@@ -1,4 +1,4 @@
-"""Parameters, extended entities, rates, redaction, handlers: what they mean, and that each mistake has a sentence."""
+"""Parameters, extended entities, rates, redaction and handlers: their meaning, and a message for each error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def messages(text: str, **settings: str) -> list[str]:
     return [problem.message for problem in compiled(text, **settings).problems]
 
 
-def test_a_parameter_stands_for_its_value_wherever_it_may_stand() -> None:
+def test_parameter_is_replaced_by_its_value_everywhere() -> None:
     text = (
         'parameter p = "app"; parameter n = 7; parameter level = "INFO"; parameter share = 2.5; parameter off = True;'
         "scope $p.**, x.$p:C.$p except $p.test; payload $p:f value ($n, $p) as $p limit $n at most $n/h when not $off;"
@@ -44,7 +44,7 @@ def test_a_parameter_stands_for_its_value_wherever_it_may_stand() -> None:
     assert plan == compiled(same).require()
 
 
-def test_a_setting_is_read_as_its_parameter_is() -> None:
+def test_setting_is_parsed_by_the_type_of_its_parameter() -> None:
     text = 'parameter a = 1; parameter b = "x"; parameter c = False; parameter d = None; payload m:f value ($a, $b, $c, $d);'
     (rule,) = compiled(text, a="-2.5", b="7", c="TRUE", d="3").require().rules
     assert [item[1] for item in rule.actions[0].key[1]] == [-2.5, "7", True, 3]
@@ -59,19 +59,19 @@ def test_a_setting_is_read_as_its_parameter_is() -> None:
         ("bb", "1", "no parameter `bb`"),
     ],
 )
-def test_a_setting_that_does_not_fit_is_an_error(name: str, value: str, fragment: str) -> None:
+def test_setting_of_wrong_type_or_name_is_an_error(name: str, value: str, fragment: str) -> None:
     (message,) = messages("parameter a = 1; parameter c = True; payload m:f value ($a, $c);", **{name: value})
     assert fragment in message
 
 
-def test_the_tree_keeps_what_is_written_and_what_is_meant_has_the_same_places() -> None:
+def test_compiled_meant_tree_has_the_spans_of_the_parsed_tree() -> None:
     text = 'parameter p = "app";\nscope $p.**;'
     found = compiled(text)
     assert found.tree == parse(text).tree
     assert [each.span for each in found.meant.statements] == [each.span for each in found.tree.statements]
 
 
-def test_a_pack_is_given_values() -> None:
+def test_include_passes_values_to_the_pack() -> None:
     rules = compiled('include jobs(module = "app.work", most = 9, any = "x"), threads;').require().rules
     assert {rule.target.module for rule in rules} == {"app.work"}
     payload = rules[-1].actions[0]
@@ -79,7 +79,7 @@ def test_a_pack_is_given_values() -> None:
     assert {rule.target.module for rule in compiled("include more;").require().rules} == {"worker"}
 
 
-def test_an_entity_of_a_pack_can_be_extended() -> None:
+def test_entity_of_pack_can_be_extended() -> None:
     plan = compiled("include more; entity Job extended { when finish stop() -> deletion(this); }").require()
     assert plan.rules[-1].target.qualname == "Job.stop"
     assert [kind.name for kind in plan.entities] == ["Job"]
@@ -87,7 +87,7 @@ def test_an_entity_of_a_pack_can_be_extended() -> None:
     assert compiled(text).require().rules[-1].target[:2] == ("shop", "Job.f")
 
 
-def test_redaction_is_of_the_whole_plan() -> None:
+def test_redact_statements_are_joined_in_the_plan() -> None:
     plan = compiled('redact "a", "b*"; redact matching "c+"; redact "d";').require()
     assert plan.redact == Redact(("a", "b*", "d"), ("c+",))
 
@@ -137,7 +137,7 @@ def test_redaction_is_of_the_whole_plan() -> None:
         ("entity A is a:B { when start f() on y -> position(this); }", "unknown name `y`"),
     ],
 )
-def test_a_mistake_has_a_sentence(text: str, fragment: str) -> None:
+def test_invalid_statement_has_its_message(text: str, fragment: str) -> None:
     found = messages(text)
     assert any(fragment in message for message in found), found
 

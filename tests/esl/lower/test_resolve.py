@@ -1,4 +1,4 @@
-"""A rule means the same functions here as in the traced process, and what it cannot mean is said with a proposal."""
+"""A rule matches the same functions as in the traced process, and a rule without matches gets a proposal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def checked(folder: Path, spec: str) -> list[str]:
 
 
 def functions_in(module: ModuleType) -> Iterator[FunctionType]:
-    """The functions that importing a module makes, with those in its classes; their code says where they are from."""
+    """Yield the functions of an imported module and of its classes whose code is in the file of the module."""
     stack: list[object] = list(vars(module).values())
     seen: set[int] = set()
     while stack:
@@ -52,7 +52,7 @@ def functions_in(module: ModuleType) -> Iterator[FunctionType]:
         "chunk?tore.[x]".replace("[x]", "index:*"),
     ],
 )
-def test_a_pattern_means_the_functions_that_importing_shows(
+def test_pattern_matches_the_functions_found_by_importing(
     pattern: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = root / "examples" / "chunkstore"
@@ -73,7 +73,7 @@ def test_a_pattern_means_the_functions_that_importing_shows(
         ((match),) = check(folder / "x.esl", folder, text=f"scope {pattern};").matches
         found = {(f.module, f.qualname) for f in match.functions if not f.module.endswith("__main__")}
         assert imported and imported <= found
-        # Functions inside of functions are in the source only.
+        # Functions nested in functions are found in the source only.
         generated = ("__create_fn__",)
         assert all("<locals>" in qualname or qualname in generated for _, qualname in found - imported)
     finally:
@@ -81,7 +81,7 @@ def test_a_pattern_means_the_functions_that_importing_shows(
             del sys.modules[name]
 
 
-def test_every_function_is_matched_exactly_as_the_traced_process_matches_it(root: Path) -> None:
+def test_pattern_matches_exactly_as_in_the_traced_process(root: Path) -> None:
     index = SourceIndex(root / "examples")
     functions = list(index.all_functions())
     text = "scope chunkstore.** except chunkstore.s*:**, **:*.__init__; scope **; scope chunkstore.wire:Node.*; scope store;"
@@ -93,14 +93,14 @@ def test_every_function_is_matched_exactly_as_the_traced_process_matches_it(root
     assert counts[1] == len(functions) > counts[0] > counts[2] > counts[3] == 0
 
 
-def test_a_wildcard_in_front_means_the_project_and_nothing_installed(workspace: Callable[..., Path]) -> None:
+def test_pattern_with_leading_wildcard_is_limited_to_the_project(workspace: Callable[..., Path]) -> None:
     folder = workspace({"app/__init__.py": "", "app/a.py": "def f(): pass"})
     compiled = compile_text("scope **; scope app.**; scope ?pp.*:f;", folder / "x.esl", folder)
     assert compiled.plan is not None
     assert [rule.target.root for rule in compiled.plan.rules] == [str(folder), "", str(folder)]
 
 
-def test_a_plain_module_and_all_below_it_are_matched_as_a_package_is(workspace: Callable[..., Path]) -> None:
+def test_pattern_of_plain_module_matches_like_a_package(workspace: Callable[..., Path]) -> None:
     source = "def f(): pass\nclass A:\n    def g(self): pass\n"
     folder = workspace(
         {".git/HEAD": "", "app.py": source, "pkg/__init__.py": source, "pkg/m.py": source, "empty.py": ""}
@@ -119,13 +119,13 @@ def test_proposal_for_a_pattern_always_matches_a_function(workspace: Callable[..
         assert f"did you mean `{text}`" not in said and f"`{text}`" in said
 
 
-def test_a_script_is_matched_by_its_stem_and_by_its_path(workspace: Callable[..., Path]) -> None:
+def test_pattern_matches_a_script_by_its_stem_and_its_path(workspace: Callable[..., Path]) -> None:
     folder = workspace({"tools/job.py": "def main(): pass"})
     result = check(folder / "x.esl", folder, text="scope job; scope tools.job:main; scope tools.**;")
     assert [len(match.functions) for match in result.matches] == [1, 1, 1]
 
 
-def test_locals_may_be_named_with_or_without_the_word(workspace: Callable[..., Path]) -> None:
+def test_pattern_matches_local_functions_with_or_without_locals(workspace: Callable[..., Path]) -> None:
     folder = workspace({"a.py": "def f():\n def g():\n  return lambda: 1"})
     result = check(
         folder / "x.esl", folder, text="scope a:f.g; scope a:f.<locals>.g; scope a:f.g.<lambda>; scope a:f.*;"
@@ -138,14 +138,14 @@ def test_locals_may_be_named_with_or_without_the_word(workspace: Callable[..., P
     ]
 
 
-def test_too_many_functions_are_a_warning_with_their_number(workspace: Callable[..., Path]) -> None:
+def test_pattern_with_too_many_functions_is_a_warning(workspace: Callable[..., Path]) -> None:
     folder = workspace({"a.py": "\n".join(f"def f{n}(): pass" for n in range(1001))})
     (message,) = checked(folder, "scope a;")
     assert "this matches 1001 functions" in message
     assert checked(folder, "scope a except a:f?;") == []
 
 
-def test_a_channel_that_the_program_serves_itself_has_both_ends(workspace: Callable[..., Path]) -> None:
+def test_channel_with_an_end_in_the_program_has_both_ends(workspace: Callable[..., Path]) -> None:
     source = "import clew\ndef put(job): clew.send('jobs', job.id)\ndef work(job): pass"
     folder = workspace({"a.py": source})
     assert checked(folder, "receive a:work key job.id as jobs;") == []
@@ -153,14 +153,14 @@ def test_a_channel_that_the_program_serves_itself_has_both_ends(workspace: Calla
     assert "`tasks` makes no edge" in message
 
 
-def test_a_spec_without_include_is_told_what_it_will_miss(workspace: Callable[..., Path]) -> None:
+def test_spec_without_include_is_a_warning_with_a_fix(workspace: Callable[..., Path]) -> None:
     folder = workspace({"a.py": "def f(): pass"})
     (problem,) = check(folder / "x.esl", folder, text="scope a;").problems
     assert problem.severity == "warning" and problem.fix == "include standard;\n"
     assert check(folder / "x.esl", folder, text=problem.fix + "scope a;").problems == ()
 
 
-def test_proposals_for_a_pattern_can_be_put_in_its_place(root: Path) -> None:
+def test_proposal_for_a_pattern_removes_the_problem(root: Path) -> None:
     folder = root / "tests/golden/esl/source"
     result = check(folder / "app.esl", folder)
     fixes = [problem for problem in result.problems if problem.fix and problem.span.end > problem.span.start]
@@ -172,13 +172,13 @@ def test_proposals_for_a_pattern_can_be_put_in_its_place(root: Path) -> None:
         assert problem.message not in [each.message for each in left], problem.message
 
 
-def test_the_text_of_an_editor_stands_for_the_file(workspace: Callable[..., Path]) -> None:
+def test_check_uses_the_given_text_instead_of_the_file(workspace: Callable[..., Path]) -> None:
     folder = workspace({"a.py": "def f(): pass", "x.esl": "include standard; scope b;"})
     assert len(check(folder / "x.esl", folder).problems) == 1
     assert check(folder / "x.esl", folder, text="include standard; scope a;").problems == ()
 
 
-def test_a_method_of_the_standard_library_is_not_called_a_slip(workspace: Callable[..., Path]) -> None:
+def test_pattern_of_standard_library_method_has_no_problem(workspace: Callable[..., Path]) -> None:
     folder = workspace({"a.py": "def f(): pass"})
     assert checked(folder, "scope json.decoder:**; payload queue:Queue.put value len(item);") == []
     (message,) = checked(folder, "scope kafka.producer;")

@@ -1,4 +1,4 @@
-"""Formatting: what it looks like, and that it never changes what a text means, whatever the text is."""
+"""Formatting: its result, and that it never changes the meaning of any text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXAMPLES = re.findall(r"^```esl\n(.*?)^```$", (ROOT / "docs/esl.md").read_text("
 
 
 def comments(text: str) -> list[str]:
-    """Found by reading letter by letter, not by the formatter's own expression."""
+    """Return the comments, found letter by letter and not by the formatter's regular expression."""
     found, place = [], 0
     while place < len(text):
         two = text[place : place + 2]
@@ -46,7 +46,7 @@ def comments(text: str) -> list[str]:
     return found
 
 
-def check_kept(text: str) -> str:
+def check_meaning(text: str) -> str:
     formatted = format_text(text)
     before, after = parse(text), parse(formatted)
     assert after.tree == before.tree
@@ -82,16 +82,16 @@ def check_kept(text: str) -> str:
         ("logs ;\n/* never\n  closed", "logs;\n/* never\n  closed"),
     ],
 )  # fmt: skip
-def test_a_text_is_written_like_this(text: str, formatted: str) -> None:
-    assert check_kept(text) == formatted
+def test_format_text_of_examples(text: str, formatted: str) -> None:
+    assert check_meaning(text) == formatted
 
 
-def test_every_example_keeps_its_meaning_and_comments(specs: dict[str, str]) -> None:
+def test_format_text_keeps_meaning_and_comments_of_valid_specs(specs: dict[str, str]) -> None:
     for text in [*specs.values(), *EXAMPLES]:
-        assert check_kept(text)
+        assert check_meaning(text)
 
 
-def test_neighbours_comments_stand_below_each_other() -> None:
+def test_format_text_aligns_comments_of_neighbouring_lines() -> None:
     text = "include standard; // a\nscope shop.app; // b\n\nlogs; // c\n"
     assert format_text(text) == "include standard;  // a\nscope shop.app;    // b\n\nlogs;  // c\n"
 
@@ -113,22 +113,22 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=examples(300))
 @given(st.lists(PIECES).map(" ".join) | st.lists(PIECES).map("".join))
-def test_no_text_changes_its_meaning(text: str) -> None:
-    check_kept(text)
+def test_format_text_keeps_the_meaning_of_any_text(text: str) -> None:
+    check_meaning(text)
 
 
 @pytest.mark.slow
-def test_every_prefix_of_every_example_keeps_what_it_means() -> None:
+def test_format_text_keeps_the_meaning_of_every_prefix() -> None:
     for text in EXAMPLES:
         for stop in range(len(text)):
-            check_kept(text[:stop])
+            check_meaning(text[:stop])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_ten_thousand_damaged_specs_keep_what_they_mean(seed: int) -> None:
+def test_format_text_keeps_the_meaning_of_damaged_specs(seed: int) -> None:
     for text in damaged(EXAMPLES, 2_500, seed):
-        check_kept(text)
+        check_meaning(text)
 
 
 def clew(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -137,7 +137,7 @@ def clew(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_command_checks_shows_and_writes(tmp_path: Path) -> None:
+def test_fmt_command_checks_diffs_and_writes(tmp_path: Path) -> None:
     spec = tmp_path / "a.esl"
     spec.write_bytes(b"logs  ;\r\n")
     (tmp_path / "b.esl").write_text("logs;\n")

@@ -1,4 +1,4 @@
-"""What is kept of a spec from one keystroke to the next changes nothing of what is said about it."""
+"""Results cached between keystrokes never change the checks of a spec."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PIECES = [
 
 
 def places(value: object) -> Iterator[tuple[str, Any]]:
-    """Every node of a tree with its span."""
+    """Yield the type of every node of a tree with its span."""
     if isinstance(value, Node):
         yield type(value).__name__, value.span
         for each in dataclasses.fields(value):
@@ -45,7 +45,7 @@ def places(value: object) -> Iterator[tuple[str, Any]]:
 
 
 def check_cut(text: str) -> None:
-    """Read in blocks, a text says what it says when it is read as one."""
+    """Assert that a text parsed in blocks equals the text parsed as one block."""
     parse.cache_clear()
     units, problems = read_block(text)
     parsed = parse(text)
@@ -56,13 +56,13 @@ def check_cut(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_examples_are_cut_where_statements_end(text):
+def test_parse_in_blocks_of_examples_equals_parse_as_one(text):
     check_cut(text)
     check_cut(text.replace("\n", "\r\n"))
     check_cut("\n".join(EXAMPLES))
 
 
-def test_damaged_texts_are_cut_where_statements_end():
+def test_parse_in_blocks_of_damaged_texts_equals_parse_as_one():
     chance = random.Random(3)
     for _ in range(600):
         lines = [line for text in chance.sample(EXAMPLES, 2) for line in text.splitlines(keepends=True)]
@@ -74,7 +74,7 @@ def test_damaged_texts_are_cut_where_statements_end():
         check_cut(text)
 
 
-def test_what_follows_a_brace_may_still_belong_to_it():
+def test_parse_in_blocks_after_a_brace_equals_parse_as_one():
     check_cut("level x = { a: b }\nlogs;\n")
     check_cut("level x = { a: b }\n// why\n;logs;\n")
     check_cut("level x = { a: b }\nlogs;\n")
@@ -82,12 +82,12 @@ def test_what_follows_a_brace_may_still_belong_to_it():
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=24).map("".join))
-def test_any_text_is_cut_where_statements_end(text):
+def test_parse_in_blocks_of_any_text_equals_parse_as_one(text):
     check_cut(text)
 
 
 def forget() -> None:
-    """As in a process that begins."""
+    """Clear all caches, as in a new process."""
     for module in pkgutil.walk_packages(clew.esl.__path__, "clew.esl."):
         for value in vars(importlib.import_module(module.name)).values():
             if hasattr(value, "cache_clear") and value is not grammar:
@@ -161,7 +161,7 @@ def shown(checked: esl.Checked) -> tuple[object, ...]:
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.sampled_from(STATEMENTS), max_size=6), EDITS)
-def test_a_check_after_others_is_a_first_check(workspace, lines, edits):
+def test_check_after_edits_equals_a_first_check(workspace, lines, edits):
     path, index = workspace / "a.esl", esl.SourceIndex(workspace)
     found, texts = [], []
     forget()
@@ -200,7 +200,7 @@ WRITTEN = st.tuples(st.sampled_from(sorted(FILES)), st.integers(0, 7), st.sample
 
 @settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=6), st.lists(WRITTEN, min_size=1, max_size=6))
-def test_a_check_after_changes_of_the_source_is_a_first_check(tmp_path_factory, lines, changes):
+def test_check_after_source_changes_equals_a_first_check(tmp_path_factory, lines, changes):
     folder = tmp_path_factory.mktemp("changed")
     (folder / "app").mkdir()
     (folder / "app/store.py").write_text(SOURCE)
@@ -227,7 +227,7 @@ NAMES = st.text("abc", max_size=5)
 
 
 @given(st.lists(st.tuples(NAMES, st.frozensets(NAMES, max_size=8)), min_size=1, max_size=8))
-def test_the_nearest_name_among_names_that_change_is_the_nearest(questions):
+def test_fuzzy_nearest_among_changing_names_equals_a_full_search(questions):
     for word, names in questions:
         ordered = sorted(names)
         assert fuzzy.among(names).nearest(word) == nearest_of_all(word, ordered)

@@ -1,4 +1,4 @@
-"""Parsing gives a tree and problems for any text, and a bad statement costs itself only."""
+"""Parsing returns a tree and problems for any text, and a bad statement affects only itself."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def nodes(node: object) -> Iterator[ast.Node]:
 
 
 def check_spans(text: str) -> None:
-    """Every span is a place of the text, its two forms agree, and it lies in its parent's."""
+    """Assert that every span is a place of the text, that its two forms agree, and that its parent contains it."""
     compiled = compile_text(text, workspace="/")
     lines = text.split("\n")
     spans = [problem.span for problem in compiled.problems]
@@ -69,27 +69,27 @@ def check_spans(text: str) -> None:
     assert render_all(compiled.problems, "x.esl", text).count("\n") >= len(compiled.problems) - 1
 
 
-def test_the_sketch_is_read_without_a_problem(sketch: str) -> None:
+def test_parse_of_sketch_has_no_problems(sketch: str) -> None:
     parsed = parse(sketch)
     assert parsed.problems == ()
     assert not [statement for statement in parsed.tree.statements if isinstance(statement, ast.Broken)]
 
 
 @pytest.mark.slow
-def test_every_prefix_of_every_spec_is_read(specs: dict[str, str]) -> None:
+def test_parse_accepts_every_prefix_of_valid_specs(specs: dict[str, str]) -> None:
     for text in specs.values():
         for stop in range(len(text)):
             parse(text[:stop])
 
 
 @pytest.mark.slow
-def test_a_spec_without_any_one_of_its_characters_is_read(specs: dict[str, str]) -> None:
+def test_compile_text_accepts_specs_with_a_character_removed(specs: dict[str, str]) -> None:
     for text in specs.values():
         for place in range(0, len(text), 7):
             compile_text(text[:place] + text[place + 1 :], workspace="/")
 
 
-def test_spans_of_a_spec_and_of_its_prefixes_are_places_in_it(specs: dict[str, str]) -> None:
+def test_spans_of_specs_and_prefixes_are_places_in_the_text(specs: dict[str, str]) -> None:
     for text in specs.values():
         check_spans(text)
         for stop in range(0, len(text), 17):
@@ -107,14 +107,14 @@ texts = st.text() | st.lists(words).map(" ".join) | st.lists(words).map("".join)
 
 @settings(max_examples=examples(400))
 @given(texts)
-def test_any_text_is_compiled_or_gives_problems(text: str) -> None:
+def test_compile_text_of_any_text_has_a_plan_or_problems(text: str) -> None:
     compiled = compile_text(text, workspace="/")
     assert (compiled.plan is None) == any(problem.severity == "error" for problem in compiled.problems)
     check_spans(text)
 
 
 @pytest.mark.slow
-def test_ten_thousand_mutations_are_compiled_or_give_problems(specs: dict[str, str]) -> None:
+def test_compile_text_of_mutations_has_a_plan_or_problems(specs: dict[str, str]) -> None:
     for text in damaged(specs.values(), 10_000):
         compiled = compile_text(text, workspace="/")
         assert (compiled.plan is None) == any(problem.severity == "error" for problem in compiled.problems)
@@ -124,7 +124,7 @@ def test_ten_thousand_mutations_are_compiled_or_give_problems(specs: dict[str, s
             assert text[: span.start].count("\n") + 1 == span.line
 
 
-# What a line may hold and still end with itself: it opens no comment that goes on over the following lines.
+# Words of a bad line that affects no other line: they open no comment that spans the following lines.
 junk_words = st.sampled_from(
     "scope scop send key value as x a.b:c ; { } ( ) [ ] , : = -> - 12 \" ' # // entity level when watch is % ; } {".split()
 )
@@ -133,7 +133,7 @@ junk = st.lists(junk_words, min_size=1).map(" ".join)
 
 @settings(max_examples=examples(300))
 @given(st.lists(st.sampled_from(GOOD), min_size=1, max_size=5, unique=True), st.data())
-def test_a_bad_line_never_hides_a_good_statement(good: list[str], data: st.DataObject) -> None:
+def test_parse_bad_line_hides_no_good_statement(good: list[str], data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(good)))
     lines = [*good[:place], data.draw(junk), *good[place:]]
     wanted = [statement for text in good for statement in parse(text).tree.statements]
@@ -144,7 +144,7 @@ def test_a_bad_line_never_hides_a_good_statement(good: list[str], data: st.DataO
 
 
 @pytest.mark.parametrize("text", GOOD)
-def test_a_missing_semicolon_is_told_at_the_end_of_its_statement(text: str) -> None:
+def test_parse_missing_semicolon_is_a_problem_at_the_statement_end(text: str) -> None:
     if text.endswith("}"):
         return
     both = f"{text[:-1]}\nscope last.**;"
@@ -156,7 +156,7 @@ def test_a_missing_semicolon_is_told_at_the_end_of_its_statement(text: str) -> N
     assert len(parsed.tree.statements) == 2
 
 
-def test_statements_may_stand_on_one_line_or_on_many(sketch: str) -> None:
+def test_parse_accepts_statements_on_one_line_or_many(sketch: str) -> None:
     spread = parse(sketch.replace(" ", "\n").replace("with\nids", "with ids")).tree
     assert spread.statements == parse(sketch).tree.statements
     assert parse(sketch.replace("\n", "\r\n")).tree.statements == parse(sketch).tree.statements
@@ -164,26 +164,26 @@ def test_statements_may_stand_on_one_line_or_on_many(sketch: str) -> None:
     assert parse(joined).tree.statements == parse(sketch).tree.statements
 
 
-def test_comments_of_all_three_kinds_may_stand_anywhere() -> None:
+def test_parse_accepts_all_kinds_of_comments_anywhere() -> None:
     text = "/* a\n; */ scope // b;\n app.** # c;\n except /*d*/ app.x; /**/"
     parsed = parse(text)
     assert parsed.problems == ()
     assert parsed.tree.statements == parse("scope app.** except app.x;").tree.statements
 
 
-def test_marks_in_strings_and_comments_do_not_end_a_statement() -> None:
+def test_parse_marks_in_strings_and_comments_do_not_end_a_statement() -> None:
     parsed = parse('request a:b as "x; } { // # /* y"; // ; }\nscope c; # {\n')
     assert parsed.problems == ()
     assert [type(statement).__name__ for statement in parsed.tree.statements] == ["Act", "Scope"]
 
 
-def test_a_string_says_what_its_escapes_mean() -> None:
+def test_parse_string_resolves_its_escapes() -> None:
     (statement,) = parse(r'request a:b as "tab\t quote\" back\\ d\d";').tree.statements
     assert isinstance(statement, ast.Act)
     assert statement.clauses[0].name == ast.Word(Span(1, 1, 1, 1), 'tab\t quote" back\\ dd')
 
 
-def test_a_keyword_can_be_a_module_a_function_or_a_name() -> None:
+def test_parse_accepts_keywords_as_modules_functions_and_names() -> None:
     text = """
         scope scope; scope except.send:key except when.as, start:finish;
         send start start.each:finish key key as start;
@@ -199,7 +199,7 @@ def test_a_keyword_can_be_a_module_a_function_or_a_name() -> None:
     assert send.pattern.text == "start.each:finish"
 
 
-def test_an_unclosed_entity_ends_where_a_line_begins_another_statement() -> None:
+def test_parse_unclosed_entity_ends_at_the_next_statement() -> None:
     parsed = parse(
         "entity A is b:C {\n when start f() -> deletion(this);\nscope d.**;\nlevel x = { scope: a.b,\n logs: c };"
     )
@@ -207,7 +207,7 @@ def test_an_unclosed_entity_ends_where_a_line_begins_another_statement() -> None
     assert len(parsed.problems) == 1 and "never closed" in parsed.problems[0].message
 
 
-def test_a_bad_line_of_an_entity_hides_no_other_line() -> None:
+def test_parse_bad_line_of_entity_hides_no_other_line() -> None:
     text = """entity A is b:C {
         watch one is this.one;
         watch two is ;
@@ -223,14 +223,14 @@ def test_a_bad_line_of_an_entity_hides_no_other_line() -> None:
 
 
 @pytest.mark.parametrize("name", ["scope", "send", "include", "entity", "payload", "budget"])
-def test_a_slip_in_a_keyword_proposes_the_keyword(name: str) -> None:
+def test_parse_misspelt_keyword_proposes_the_keyword(name: str) -> None:
     for slip in (name[1:], name[:-1], name[0] + name[2] + name[1] + name[3:], name + "s"):
         (problem,) = parse(f"{slip} a.b;").problems
         assert problem.fix == name and f"did you mean `{name}`?" in problem.message
         assert problem.span == Span(1, 1, 1, len(slip) + 1, 0, len(slip))
 
 
-def test_putting_a_fix_in_place_of_its_span_removes_the_problem() -> None:
+def test_problem_fix_in_place_of_its_span_removes_the_problem() -> None:
     texts = [
         "scop a.b;",
         "scope a.b",
@@ -262,7 +262,7 @@ def test_putting_a_fix_in_place_of_its_span_removes_the_problem() -> None:
 
 
 @given(st.text(alphabet="ab\n\r ü\t"), st.integers(0, 30), st.integers(0, 30))
-def test_lines_and_columns_count_as_an_editor_counts(text: str, start: int, length: int) -> None:
+def test_lines_span_counts_lines_and_columns_like_an_editor(text: str, start: int, length: int) -> None:
     start = min(start, len(text))
     end = min(start + length, len(text))
     span = Lines(text).span(start, end)

@@ -1,5 +1,5 @@
-"""The grammar for colours (TextMate's) and the language agree. The oracle: the language's own reading of all
-specs of the repository and examples: what it calls a word of the language is coloured as one, and nothing else."""
+"""The TextMate grammar and the language agree. The oracle is the language's own tokens of all specs and examples:
+exactly the keywords are coloured as keywords."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS_OF_THE_LANGUAGE = ("keyword.", "constant.language.")
 
 
 def expressions(node: object) -> list[str]:
-    """All regular expressions of the grammar."""
+    """Return all regular expressions of the grammar."""
     if isinstance(node, list):
         return [each for item in node for each in expressions(item)]
     if isinstance(node, dict):
@@ -30,7 +30,7 @@ def expressions(node: object) -> list[str]:
     return []
 
 
-def test_both_know_the_same_words() -> None:
+def test_textmate_grammar_has_exactly_the_words_of_the_language() -> None:
     plain = " ".join(expressions(GRAMMAR["repository"]))
     plain = re.sub(r"\[(?:\\.|[^\]\\])*\]", " ", plain)  # sets of characters
     told = set(re.findall(r"[A-Za-z]+", re.sub(r"\\[a-zA-Z]", " ", plain)))
@@ -38,14 +38,14 @@ def test_both_know_the_same_words() -> None:
     assert told == terminals | {*KEYWORDS, *EVENTS, *RATES, *UNITS, *LOG_LEVELS, THIS, *AT_FINISH}
 
 
-def test_word_that_begins_a_statement_ends_the_colours_of_the_one_before() -> None:
+def test_textmate_grammar_ends_a_statement_at_the_next_keyword() -> None:
     lists = [found for each in expressions(GRAMMAR) for found in re.findall(r"\(\?:(include\|[a-z|]+)\)", each)]
     assert len(lists) == 4
-    # In `logs` a line may begin with its level.
+    # A continued line of `logs` may begin with `level`.
     assert {frozenset(KEYWORDS) - set(each.split("|")) for each in lists} == {frozenset(), frozenset({"level"})}
 
 
-def test_words_of_the_language_are_coloured_as_such_and_no_others(specs: dict[str, str]) -> None:
+def test_textmate_grammar_colours_exactly_the_keywords(specs: dict[str, str]) -> None:
     colours = TextMate(GRAMMAR)
     wrong = []
     for text in [*specs.values(), *EXAMPLES]:
@@ -60,7 +60,7 @@ def test_words_of_the_language_are_coloured_as_such_and_no_others(specs: dict[st
     assert wrong == []
 
 
-def test_unfinished_statement_leaves_the_next_one_its_colours() -> None:
+def test_textmate_grammar_colours_the_statement_after_an_unfinished_one() -> None:
     text = 'scope a.**\nrequest a:f as "x"\nlogs\n  level DEBUG\nlevel part = { a: b }\nuse a:g key use'
     scopes = {start: scope for start, _, scope in TextMate(GRAMMAR).coloured(text) if scope.startswith("keyword.decl")}
     lines = text.splitlines()

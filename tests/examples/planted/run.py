@@ -1,4 +1,4 @@
-"""One process of the shelf; the module with the work has a name of its own in what is recorded."""
+"""Run one process of the shelf; the work is in another module, which is recorded under its own name."""
 
 import sys
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Eight kinds of requests to a chunk store of four servers, with what the environment plants.
+"""Eight kinds of requests to a chunk store of four servers, with a change planted by the environment.
 
-PLANT is "" for nothing, "function" for one that takes 20 % longer, "instance" for a server that is slower, "call" for one that
-is added. `python run.py client DATA ROUNDS` starts the servers, each a process, and asks each kind ROUNDS times,
-those that write less often.
+PLANT is "" (no change), "function" (a function takes 20 % longer), "instance" (a server is slower) or "call" (a call is added).
+`python run.py client DATA ROUNDS` starts the servers, each in a process, and makes ROUNDS requests of each kind, fewer of the
+kinds that write.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ PLANT = os.environ.get("PLANT", "")
 SLOW_SERVER = "c3"
 WORK = 0.3
 SLOWER, ADDED = 0.3, 0.03
-"""Seconds; well above what a busy machine adds by itself."""
+"""In seconds, well above the delays of a busy machine."""
 
 
 class Disk(ChunkStore):
-    """Takes its time to read; on one server, if that is planted, more of it."""
+    """A store with slow reads, slower on one server if that change is planted."""
 
     def read(self, chunk: str) -> str:
         slow = PLANT == "instance" and f"{os.sep}{SLOW_SERVER}{os.sep}" in f"{self._chunks}{os.sep}"
@@ -87,7 +87,7 @@ class Shelf(Client):
         return chunk
 
     async def fetch(self, path: str) -> str:
-        """From any server."""
+        """Return the text of a chunk from a random server."""
         chunk = (await self.call(META, "locate", {"path": path}))["chunks"][0]
         return (await self.call(self.turns.choice(GROUP), "read", {"chunk": chunk}))["text"]
 

@@ -18,7 +18,7 @@ def edges(graph):
     ]
 
 
-def test_a_message_between_processes_becomes_a_use_edge(run):
+def test_build_message_between_processes_is_a_use_edge(run):
     client, server = run.process("client").thread(), run.process("server").thread()
     client.enter("client:write").send(1)
     server.receive(1).enter("server:on_write").exit("server:on_write")
@@ -34,7 +34,7 @@ def test_a_message_between_processes_becomes_a_use_edge(run):
     assert graph.ts.tolist() == [10, 20, 60, 30, 40, 50]
 
 
-def test_tasks_that_take_turns_on_a_thread_are_strands_of_their_own(run):
+def test_build_tasks_of_one_thread_are_separate_strands(run):
     thread = run.process().thread()
     thread.enter("main")
     thread.step("one").enter("a").suspend("a").stop("one")
@@ -55,7 +55,7 @@ def test_tasks_that_take_turns_on_a_thread_are_strands_of_their_own(run):
     assert graph.enclosing_call(one + 1) == -1
 
 
-def test_steps_nest(run):
+def test_build_nested_steps_are_separate_strands(run):
     thread = run.process().thread()
     thread.step("outer").enter("a").step("inner").enter("b").exit("b").stop("inner").exit("a").stop("outer")
     graph = run.graph()
@@ -63,24 +63,24 @@ def test_steps_nest(run):
     assert kinds(graph, 2) == ["STEP_BEGIN", "ENTER", "EXIT", "STEP_END"]
 
 
-def test_a_step_that_never_ended_is_closed_by_the_end_of_the_one_around_it(run):
+def test_build_unended_step_is_closed_by_end_of_outer_step(run):
     thread = run.process().thread()
     thread.step("outer").step("inner").enter("b").stop("outer").enter("main").exit("main")
     graph = run.graph()
     assert kinds(graph, 0) == ["ENTER", "EXIT"]
     assert kinds(graph, 1) == ["STEP_BEGIN"]
-    # The record that ends the outer step came while the inner one still ran.
+    # The outer step's end was recorded while the inner step was open.
     assert kinds(graph, 2) == ["STEP_BEGIN", "ENTER", "STEP_END"]
 
 
-def test_an_end_of_a_step_without_a_beginning_is_counted(run):
+def test_build_step_end_without_beginning_is_counted(run):
     run.process().thread().enter("f").stop("gone").exit("f")
     graph, problems = build(run.write())
     assert len(graph) == 3
-    assert any("1 steps of tasks end without a beginning" in problem.what for problem in problems)
+    assert any("1 ends of task steps have no matching beginning" in problem.what for problem in problems)
 
 
-def test_equal_sites_and_strings_of_two_processes_have_one_number(run):
+def test_build_equal_sites_and_strings_of_processes_share_numbers(run):
     for name in ("one", "two"):
         run.process(name).thread().enter("lib:f").send(name, channel="jobs").exit("lib:f")
     graph = run.graph()
@@ -89,13 +89,13 @@ def test_equal_sites_and_strings_of_two_processes_have_one_number(run):
     assert [site.label for site in graph.sites[1:]] == ["lib:f"]
 
 
-def test_a_target_takes_the_last_source_of_its_key_before_it(run):
+def test_build_target_is_joined_to_last_earlier_source_of_its_key(run):
     a = run.process().thread()
     a.define("x").define("x").use("x").define("x")
     assert [(src, dst) for src, dst, _, _ in edges(run.graph())] == [(1, 2)]
 
 
-def test_a_source_in_the_same_process_is_preferred(run):
+def test_build_target_prefers_source_of_the_same_process(run):
     a, b = run.process("a").thread(), run.process("b").thread()
     a.define("x")
     b.define("x")
@@ -104,7 +104,7 @@ def test_a_source_in_the_same_process_is_preferred(run):
     assert [(src, dst) for src, dst, _, _ in edges(graph)] == [(0, 1)]
 
 
-def test_a_reply_that_carries_its_requests_number_leads_back_to_the_replier(run):
+def test_build_reply_with_key_of_its_request_is_joined_to_replier(run):
     client, server = run.process("client").thread(), run.process("server").thread()
     client.send(17)
     server.receive(17).send(17)
@@ -116,34 +116,34 @@ def test_a_reply_that_carries_its_requests_number_leads_back_to_the_replier(run)
     assert sorted((src, dst) for src, dst, _, _ in edges(graph)) == [(0, 3), (2, 5), (4, 1)]
 
 
-def test_a_use_across_processes_is_found_by_key(run):
+def test_build_use_across_processes_is_joined_by_key(run):
     a, b = run.process("a").thread(), run.process("b").thread()
     a.define("chunk-1")
     b.use("chunk-1")
     assert [(src, dst, kind) for src, dst, kind, _ in edges(run.graph())] == [(0, 1, "STATE")]
 
 
-def test_a_lock_joins_release_to_acquire_and_nothing_else(run):
+def test_build_lock_joins_release_to_acquire_only(run):
     process = run.process()
     a, b = process.thread(), process.thread("other")
     a.put(Kind.RELEASE, key=5, channel="lock")
     b.put(Kind.RECEIVE, key=5, channel="lock").put(Kind.ACQUIRE, key=5, channel="lock")
     graph, problems = build(run.write())
     assert edges(graph) == [(0, 2, "SYNC", "lock")]
-    assert any("1 receive event has no send" in problem.what for problem in problems)
+    assert any("1 receive event has no matching send" in problem.what for problem in problems)
 
 
-def test_unmatched_targets_are_counted_not_listed(run):
+def test_build_unmatched_targets_are_counted_in_one_problem(run):
     thread = run.process().thread()
     for number in range(30):
         thread.receive(number)
     _, problems = build(run.write())
     assert [problem.what for problem in problems] == [
-        "30 receive events have no send of the same key before them: no edge leads to them"
+        "30 receive events have no matching send; their causal edges are missing"
     ]
 
 
-def test_a_process_that_was_killed_is_named(run):
+def test_build_killed_process_is_reported(run):
     from clew.records.format.header import State
 
     run.process("victim", state=State.RECORDING).thread().enter("f")
@@ -152,7 +152,7 @@ def test_a_process_that_was_killed_is_named(run):
     assert any("process 100 (victim) died while it was recorded" in problem.what for problem in problems)
 
 
-def test_a_process_that_went_on_as_another_program_did_not_die(run):
+def test_build_process_that_called_exec_is_not_reported_as_died(run):
     from clew.records.format.header import State
 
     run.process("first", state=State.RECORDING).thread().enter("f")
@@ -168,13 +168,13 @@ def test_a_process_that_went_on_as_another_program_did_not_die(run):
     assert not any("died" in problem.what for problem in problems)
 
 
-def test_a_run_without_traces_says_why_it_is_empty(run):
+def test_build_of_run_without_traces_reports_the_reason(run):
     graph, problems = build(run.write())
     assert len(graph) == 0 and len(graph.regions) == 0
     assert "`python app.py` started no Python that clew could trace" in problems[-1].what
 
 
-def test_build_of_run_without_traces_gives_the_notes_of_recording_as_reason(run):
+def test_build_of_run_without_traces_reports_notes_of_recording(run):
     folder = run.write()
     save_run(
         folder, load_run(folder)._replace(notes=["no Python process was recorded: /bin/true is no Python program"])
@@ -182,10 +182,12 @@ def test_build_of_run_without_traces_gives_the_notes_of_recording_as_reason(run)
     _, problems = build(folder)
     assert problems[-1].what == "no Python process was recorded: /bin/true is no Python program"
     open_graph(folder)
-    assert not any("trace files are gone" in problem.what for problem in open_graph(folder)[1]), "there never were any"
+    assert not any("trace files are missing" in problem.what for problem in open_graph(folder)[1]), (
+        "the run never had trace files"
+    )
 
 
-def test_a_long_thread_goes_through_many_chunks(run):
+def test_build_thread_of_many_chunks_has_all_calls(run):
     thread = run.process().thread()
     for number in range(6000):
         thread.enter("f").send(number).exit("f")
@@ -196,14 +198,14 @@ def test_a_long_thread_goes_through_many_chunks(run):
     assert (graph.calls.total_ns == 20).all()
 
 
-def test_texts_are_kept_whole(run):
+def test_build_log_keeps_text_level_logger_and_line(run):
     run.process().thread().log("Write request failed: ünïcode", level=40, function="app:f", line=12)
     graph = run.graph()
     event = graph.event(0)
     assert (event.text, event.level, event.channel, event.line) == ("Write request failed: ünïcode", "ERROR", "app", 12)
 
 
-def test_counted_calls_are_found_at_their_site(run):
+def test_build_counted_calls_belong_to_their_site(run):
     process = run.process()
     process.counters["hot:f"] = 0
     process.site("hot:f")
@@ -213,7 +215,7 @@ def test_counted_calls_are_found_at_their_site(run):
     assert {graph.sites[site].label: count for site, count in graph.counted.items()} == {"hot:f": 1234}
 
 
-def test_a_gap_is_an_event_that_says_what_is_missing(run):
+def test_build_gap_is_an_event_with_its_reason(run):
     thread = run.process().thread()
     thread.enter("f").put(
         Kind.GAP, thread.process.site("g"), key=120, text="g is too hot for the budget: counted from here on"
@@ -225,7 +227,7 @@ def test_a_gap_is_an_event_that_says_what_is_missing(run):
     assert graph.exit_of(0) == 2
 
 
-def test_a_task_that_two_threads_run_is_one_strand_in_the_order_of_time(run):
+def test_build_task_run_by_two_threads_is_one_strand_in_time_order(run):
     process = run.process()
     one, two = process.thread("one"), process.thread("two")
     two.step("t", at=100).log("second").stop("t")
@@ -236,7 +238,7 @@ def test_a_task_that_two_threads_run_is_one_strand_in_the_order_of_time(run):
     assert [graph.text(row) for row in range(task.start, task.stop) if graph.text(row)] == ["first", "second", "third"]
 
 
-def test_decoding_gives_what_reading_one_record_after_the_other_gives(run):
+def test_decode_equals_reading_records_one_by_one(run):
     import random
 
     from clew.graph.build.decode_records import decode
@@ -263,7 +265,7 @@ def test_decoding_gives_what_reading_one_record_after_the_other_gives(run):
     ]
 
 
-def test_a_truncated_file_gives_what_is_whole_in_it(run):
+def test_build_truncated_file_gives_its_complete_records(run):
     thread = run.process().thread()
     for number in range(9000):
         thread.enter("f").exit("f")

@@ -1,4 +1,4 @@
-"""Builders that are watched, stopped, killed, and two at a time."""
+"""Builds report progress, can be stopped or killed, and may run concurrently."""
 
 import signal
 import subprocess
@@ -37,11 +37,11 @@ def same(one, other):
         assert getattr(one, name).tolist() == getattr(other, name).tolist(), name
 
 
-def test_progress_goes_from_nothing_to_all_and_says_when_it_is_over(run):
+def test_open_graph_progress_runs_from_zero_to_all_and_ends(run):
     heard = []
     open_graph(record(run), lambda *what: heard.append(what))
     assert heard[-1] == ("", 1, 1)
-    for name in ("what was recorded", "the graph", "the index", "what is kept"):
+    for name in ("the records", "the graph", "the index", "the store"):
         done = [one[1] for one in heard if one[0] == name]
         size = {one[2] for one in heard if one[0] == name}
         assert done[0] == 0
@@ -52,8 +52,8 @@ def test_progress_goes_from_nothing_to_all_and_says_when_it_is_over(run):
     assert heard == []
 
 
-@pytest.mark.parametrize("at", ["what was recorded", "the graph", "the index", "what is kept"])
-def test_a_builder_that_is_stopped_leaves_the_old_store_and_nothing_else(run, at):
+@pytest.mark.parametrize("at", ["the records", "the graph", "the index", "the store"])
+def test_open_graph_stopped_build_leaves_only_the_old_store(run, at):
     folder = record(run)
     open_graph(folder)
     before = {path.name: path.read_bytes() for path in (folder / STORE_FOLDER).iterdir() if path.is_file()}
@@ -79,17 +79,17 @@ open_graph(Path(sys.argv[1]))
 """
 
 
-def test_a_builder_that_is_killed_leaves_nothing_that_the_next_one_does_not_remove(run):
+def test_open_graph_removes_files_of_killed_build(run):
     folder = record(run, 2000)
     for delay in (0.0, 0.02, 0.04, 0.08):
         with subprocess.Popen([sys.executable, "-c", BUILDER, str(folder)], stdout=subprocess.PIPE) as builder:
             builder.stdout.readline()
             time.sleep(delay)
             builder.send_signal(signal.SIGKILL)
-        # When it got as far as a store, that is a whole one.
+        # If a store exists, it is complete.
         if (folder / STORE_FOLDER).exists():
             same(load(folder)[0], build(folder)[0])
-    # What one leaves that dies while it writes, wherever the others got to.
+    # Add the files of a builder that died while it wrote.
     dead = folder / f".{STORE_FOLDER}-dead"
     dead.mkdir()
     (dead / "events.parquet").write_bytes(b"half")
@@ -101,7 +101,7 @@ def test_a_builder_that_is_killed_leaves_nothing_that_the_next_one_does_not_remo
     same(load(folder)[0], expected)
 
 
-def test_builders_at_work_keep_out_of_each_others_folders(tmp_path: Path):
+def test_workplace_folders_of_concurrent_builds_are_separate(tmp_path: Path):
     with workplace(tmp_path, "store") as one, workplace(tmp_path, "store") as other:
         assert one != other
         (one / "file").write_text("one")
@@ -110,7 +110,7 @@ def test_builders_at_work_keep_out_of_each_others_folders(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_builder_does_not_wait_for_the_run_s_collector(run):
+def test_open_graph_does_not_wait_for_the_collector(run):
     folder = record(run)
     with locked(folder) as mine:
         assert mine
@@ -118,7 +118,7 @@ def test_a_builder_does_not_wait_for_the_run_s_collector(run):
         same(load(folder)[0], build(folder)[0])
 
 
-def test_two_builders_at_once_give_the_same_graph_and_one_store(run):
+def test_open_graph_concurrent_builds_give_one_store(run):
     folder = record(run, 500)
     expected, _ = build(folder)
     found = []
@@ -148,8 +148,8 @@ print(len(graph), peak() - before)
 """
 
 
-def test_building_takes_a_bounded_number_of_bytes_per_event(tmp_path):
-    """The graph's own columns take some 60; what is there only meanwhile no more than as much again."""
+def test_build_takes_bounded_memory_per_event(tmp_path):
+    """The graph's own columns take about 60 bytes per event; temporary memory takes no more than that again."""
     small, large = (write_run(tmp_path / str(events), events) for events in (10_000, 1_000_000))
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, str(small), str(large)], stdout=subprocess.PIPE, text=True, check=True

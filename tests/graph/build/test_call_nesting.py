@@ -1,4 +1,4 @@
-"""Call nesting against a stack, on random sequences, regular and not."""
+"""Compare call nesting with a stack on random sequences, well-formed and not."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ E, X, U, S, R, M = Kind.ENTER, Kind.EXIT, Kind.UNWIND, Kind.SUSPEND, Kind.RESUME
 
 
 def naive(strands):
-    """Per event its call and the call that runs after it; per call its end and caller."""
+    """Return per event its call and the call that runs after it, and per call its end and caller."""
     call, inner, ends, callers, row = [], [], {}, {}, 0
     for records in strands:
         stack, asleep = [], []
@@ -76,13 +76,13 @@ records = st.tuples(st.sampled_from([E, E, X, X, U, S, R, M]), st.integers(1, 3)
 
 @settings(max_examples=examples(500), deadline=None)
 @given(st.lists(st.lists(records, max_size=14), max_size=4))
-def test_any_sequence_nests_as_a_stack_says(strands):
+def test_nest_of_any_sequence_equals_naive_stack(strands):
     agree(strands)
 
 
 @st.composite
 def programs(draw):
-    """What a real strand records: calls that nest, some of them generators that pause and go on."""
+    """Return the records of a real strand: calls that nest; some are generators that pause and resume."""
     out, stack, asleep = [], [], []
     for choice in draw(st.lists(st.integers(0, 4), max_size=40)):
         if choice == 0:
@@ -103,12 +103,12 @@ def programs(draw):
 
 @settings(max_examples=examples(500), deadline=None)
 @given(st.lists(programs(), max_size=4))
-def test_well_formed_strands_nest_as_a_stack_says(strands):
+def test_nest_of_well_formed_strand_equals_naive_stack(strands):
     agree(strands)
     assert run(strands).unmatched == 0
 
 
-def test_a_coroutine_that_waits_keeps_its_frames(tmp_path):
+def test_nest_suspended_coroutines_keep_their_calls(tmp_path):
     # outer awaits inner; both are suspended, innermost first, and resumed, outermost first.
     nesting = run([[(E, 1), (E, 2), (S, 2), (S, 1), (R, 1), (R, 2), (X, 2), (X, 1)]])
     assert nesting.call.tolist() == [0, 1, 1, 0, 0, 1, 1, 0]
@@ -117,25 +117,25 @@ def test_a_coroutine_that_waits_keeps_its_frames(tmp_path):
     assert sorted(map(tuple, nesting.suspended.tolist())) == [(2, 5), (3, 4)]
 
 
-def test_an_exception_thrown_into_suspended_calls_ends_them_without_a_resume():
+def test_nest_unwind_of_suspended_calls_ends_them():
     nesting = run([[(E, 1), (E, 2), (S, 2), (S, 1), (U, 2), (U, 1)]])
     assert nesting.call.tolist() == [0, 1, 1, 0, 1, 0]
     assert nesting.exit.tolist() == [5, 4]
     assert nesting.unmatched == 0
 
 
-def test_a_missing_exit_is_popped_through():
+def test_nest_exit_of_outer_call_closes_inner_call_without_exit():
     nesting = run([[(E, 1), (E, 2), (X, 1), (M, 0)]])
     assert nesting.exit.tolist() == [2, -1]
     assert nesting.inner.tolist() == [0, 1, -1, -1]
 
 
-def test_recursion_is_matched_innermost_first():
+def test_nest_recursion_is_matched_innermost_first():
     assert run([[(E, 1), (E, 1), (X, 1), (X, 1)]]).exit.tolist() == [3, 2]
 
 
 @pytest.mark.parametrize("split", [split, split_by_rows])
-def test_nesting_after_dropped_records_restarts_every_strand(split):
+def test_split_strands_after_dropped_records_starts_new_strands(split):
     kinds = [
         Kind.STEP_BEGIN,
         Kind.ENTER,
@@ -155,7 +155,7 @@ def test_nesting_after_dropped_records_restarts_every_strand(split):
     assert strand.tolist() == [1, 1, 2, 2, 2, 3, 3, 3, 2]
     assert one.keys.tolist() == [0, 70, 0, 70]
     assert one.counts.tolist() == [0, 2, 4, 3]
-    # A gap of one function's calls, or one before anything, ends nothing; other threads' tasks go on.
+    # A gap of one function's calls, or before the first record, ends no strand; tasks of other threads continue.
     first = np.array([Kind.GAP, Kind.STEP_BEGIN, Kind.GAP, Kind.STEP_END], np.uint8)
     ext = np.array([-1, 0, -1, 0], np.int32)
     strand, other = split(Steps(), first, np.array([0, 0, 3, 0], np.uint32), ext, key)

@@ -20,7 +20,7 @@ def test_self_time_is_total_without_calls(run):
     assert (table["g"].p50_ns, table["g"].p95_ns) == (50, 70)
 
 
-def test_suspended_time_is_waiting_not_work(run):
+def test_suspended_time_is_waiting_not_self_time(run):
     thread = run.process().thread()
     thread.step("t", at=0).enter("f", at=10).suspend("f", at=30).stop("t", at=31)
     thread.step("t", at=500).resume("f", at=510).exit("f", at=550).stop("t", at=551)
@@ -28,7 +28,7 @@ def test_suspended_time_is_waiting_not_work(run):
     assert (row.total_ns, row.self_ns, row.waiting_ns) == (540, 20 + 40, 480)
 
 
-def test_a_task_that_runs_on_the_thread_is_not_its_loops_work(run):
+def test_self_time_of_event_loop_excludes_its_tasks(run):
     thread = run.process().thread()
     thread.enter("main", at=0).log("x", at=100)
     thread.step("t", at=150).enter("f", at=160).exit("f", at=360).stop("t", at=370)
@@ -38,7 +38,7 @@ def test_a_task_that_runs_on_the_thread_is_not_its_loops_work(run):
     assert (table["main"].total_ns, table["main"].self_ns, table["main"].waiting_ns) == (450, 150, 300)
 
 
-def test_a_loop_between_callbacks_waits(run):
+def test_waiting_time_of_event_loop_includes_gaps_between_callbacks(run):
     thread = run.process().thread()
     thread.enter("main", at=0)
     thread.begin(at=10).log("x", at=20).end(at=30)
@@ -49,7 +49,7 @@ def test_a_loop_between_callbacks_waits(run):
     assert row.self_ns == 60
 
 
-def test_waiting_for_another_strand_is_not_work(run):
+def test_waiting_time_includes_wait_for_another_strand(run):
     process = run.process()
     worker, main = process.thread("worker"), process.thread()
     worker.enter("work", at=0).enter("get", at=100)
@@ -60,7 +60,7 @@ def test_waiting_for_another_strand_is_not_work(run):
     assert table["work"].self_ns == 200
 
 
-def test_message_that_was_there_before_the_join_is_no_wait(run):
+def test_waiting_time_excludes_message_that_came_before_the_join(run):
     process = run.process()
     worker, main = process.thread("worker"), process.thread()
     main.send(1, at=50)
@@ -68,13 +68,13 @@ def test_message_that_was_there_before_the_join_is_no_wait(run):
     assert by_label(run.graph())["get"].self_ns == 200
 
 
-def test_errors_are_calls_that_ended_by_an_exception(run):
+def test_function_statistics_count_calls_that_raised_as_errors(run):
     run.process().thread().enter("f").unwind("f").enter("f").exit("f").enter("f")
     row = by_label(run.graph())["f"]
     assert (row.calls, row.errors) == (3, 1)
 
 
-def test_times_along_a_strand_add_up(run):
+def test_self_times_along_a_strand_add_up(run):
     thread = run.process().thread()
     rng = np.random.default_rng(5)
     now, stack = 0, []

@@ -1,4 +1,4 @@
-"""Clocks aligned by messages: simulated machines whose true offsets and rates are known."""
+"""Align the clocks of simulated machines, with known offsets and rates, by their messages."""
 
 import math
 import random
@@ -37,7 +37,7 @@ def corrected(alignment: Alignment, messages: Messages):
 
 
 def simulate(machines, count, seed, *, drift=0.0, span=60e9, both=True, least=50_000):
-    """Messages between machines whose clocks are off by up to a second and run up to `drift` fast or slow."""
+    """Return messages between machines with clock offsets of up to a second and rates within `drift`."""
     rng = random.Random(seed)
     offset = [0, *(rng.randrange(-(10**9), 10**9) for _ in range(machines - 1))]
     rate = [0.0, *(rng.uniform(-drift, drift) for _ in range(machines - 1))]
@@ -62,18 +62,18 @@ def test_alignment_of_machine_without_messages_leaves_its_clock():
     assert alignment.backward_ns == 0
 
 
-def test_two_machines_by_hand():
+def test_alignment_of_two_machines_equals_hand_computed_offset():
     # The second clock is 1000 ahead; delays are 100 there and 300 back.
     alignment = align(2, columns([(0, 0, 1, 1100), (1, 2000, 0, 1300)]))
     found = alignment.corrections[1]
-    # Between -(1100 - 1) and 1300 - 2000 - 1 + … lies the middle of what the two leave.
+    # The offset is the middle of the range that the two messages allow.
     assert found.offset_ns == (-1099 + -701) // 2
     assert found.offset_ns - found.below_ns <= -1000 <= found.offset_ns + found.above_ns
     assert (found.below_ns, found.above_ns) == (199, 199)
     assert alignment.corrections[0].offset_ns == 0
 
 
-def test_messages_in_one_direction_move_a_clock_no_farther_than_they_must():
+def test_alignment_by_one_way_messages_moves_clock_minimally():
     early = align(2, columns([(0, 1000, 1, 400)])).corrections[1]
     assert early.offset_ns == 601
     assert early.below_ns == 0
@@ -86,8 +86,8 @@ def test_messages_in_one_direction_move_a_clock_no_farther_than_they_must():
     assert math.isinf(sender.below_ns)
 
 
-def test_three_machines_in_a_ring_agree():
-    # 0 -> 1 -> 2 -> 0 alone bounds every pair from both sides.
+def test_alignment_of_three_machines_in_a_ring_satisfies_all():
+    # The ring 0 -> 1 -> 2 -> 0 bounds every pair from both sides.
     messages = columns([(0, 0, 1, 500), (1, 600, 2, 100), (2, 200, 0, 900)])
     alignment = align(3, messages)
     assert alignment.backward_ns == 0
@@ -95,20 +95,20 @@ def test_three_machines_in_a_ring_agree():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_truth_lies_within_the_bound_and_nothing_leads_backward(seed):
+def test_alignment_true_offset_is_within_the_bound(seed):
     messages, offset, _ = simulate(4, 400, seed)
     alignment = align(4, messages)
     assert alignment.backward_ns == 0
     assert all(sent < received for sent, received in corrected(alignment, messages))
     for machine, found in enumerate(alignment.corrections[1:], 1):
         true = -offset[machine]
-        # At the middle of the run, where the rate that was fitted moves nothing.
+        # Check the middle of the run, where the fitted rate has no effect.
         assert found.offset_ns - found.below_ns - 2 <= true <= found.offset_ns + found.above_ns + 2
         assert abs(found.offset_ns - true) < 300_000
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_clocks_that_drift_are_followed(seed):
+def test_alignment_of_drifting_clocks_finds_their_rate(seed):
     messages, offset, rate = simulate(3, 2000, seed, drift=100e-6, span=600e9)
     alignment = align(3, messages)
     assert alignment.backward_ns == 0
@@ -123,7 +123,7 @@ def test_clocks_that_drift_are_followed(seed):
             assert abs(error) < 1_000_000
 
 
-def test_a_clock_that_was_set_is_reported_and_spread():
+def test_alignment_of_clock_that_was_set_spreads_the_error():
     back = [(0, t, 1, t + 100) for t in range(0, 1000, 100)] + [(1, t, 0, t + 100) for t in range(0, 1000, 100)]
     stepped = [(0, 10**6 + t, 1, 10**6 + t - 5000) for t in range(0, 1000, 100)]
     messages = columns(back + stepped)
@@ -131,16 +131,16 @@ def test_a_clock_that_was_set_is_reported_and_spread():
     worst = max(sent - received for sent, received in corrected(alignment, messages))
     assert 0 < alignment.backward_ns
     assert worst <= alignment.backward_ns
-    # No constant offset does better.
+    # No constant offset has a smaller error.
     assert alignment.backward_ns <= 2600
 
 
-def test_a_clock_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="none of the 2"):
+def test_alignment_unknown_clock_is_refused():
+    with pytest.raises(ValueError, match="not one of the 2"):
         align(2, columns([(0, 1, 2, 3)]))
 
 
-def test_clocks_that_are_decades_apart_lose_no_nanosecond():
+def test_alignment_of_clocks_decades_apart_keeps_nanoseconds():
     far = 1_700_000_000 * 10**9
     messages = columns([(0, far, 1, 500), (1, 700, 0, far + 900)])
     alignment = align(2, messages)
@@ -167,7 +167,7 @@ def test_alignment_satisfies_every_message_that_can_be_satisfied(rows):
     possible = not networkx.negative_edge_cycle(graph)
     between = messages.sender != messages.receiver
     order = [pair for pair, counts in zip(corrected(alignment, messages), between, strict=True) if counts]
-    # A rate may satisfy what no constant offset can.
+    # A rate may satisfy messages that no constant offset can.
     if possible:
         assert alignment.backward_ns == 0
     if alignment.backward_ns == 0:
@@ -177,7 +177,7 @@ def test_alignment_satisfies_every_message_that_can_be_satisfied(rows):
 
 
 def exchange(run, ahead: int):
-    """Two machines ask and answer three times; the second one's clock is `ahead`."""
+    """Record two machines that ask and answer three times; the second one's clock is `ahead`."""
     client, server = run.process("client", host="north"), run.process("server", host="south", boot_id="other")
     here, there = client.thread(), server.thread()
     now = 1000
@@ -191,7 +191,7 @@ def exchange(run, ahead: int):
 
 
 @pytest.mark.parametrize("ahead", [-5000, -250, 0, 7000, 3 * 10**9])
-def test_a_run_of_two_machines_has_no_effect_before_its_cause(run, ahead):
+def test_build_of_two_machines_has_no_effect_before_its_cause(run, ahead):
     exchange(run, ahead)
     graph, problems = build(run.write())
     assert len(graph.edge_src) == 6
@@ -202,10 +202,10 @@ def test_a_run_of_two_machines_has_no_effect_before_its_cause(run, ahead):
     assert abs(second.offset_ns + ahead) <= 26
     assert second.offset_ns - second.below_ns - 1 <= -ahead <= second.offset_ns + second.above_ns + 1
     assert [process.machine for process in graph.processes] == [0, 1]
-    assert any("the clocks of 1 of 2 machines were put right" in problem.what for problem in problems)
+    assert any("the clocks of 1 of 2 machines were corrected" in problem.what for problem in problems)
 
 
-def test_a_stored_run_keeps_what_its_machines_clocks_were_off_by(run):
+def test_store_keeps_clock_offsets_of_machines(run):
     exchange(run, 5000)
     folder = run.write()
     built, _ = open_graph(folder)
@@ -214,7 +214,7 @@ def test_a_stored_run_keeps_what_its_machines_clocks_were_off_by(run):
     assert stored.machines[1].clock == "−5.03 µs (can be off by 174 ns below, 174 ns above; 6 messages)"
 
 
-def test_a_time_between_two_machines_says_how_sure_it_is(run):
+def test_crossing_between_machines_has_its_uncertainty(run):
     exchange(run, 5000)
     opened = clew.open(run.write())
     graph = opened.graph
@@ -222,7 +222,7 @@ def test_a_time_between_two_machines_says_how_sure_it_is(run):
     source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
     found = graph.crossing(source, target)
     assert str(found) == "clock of south corrected by −5.03 µs, certain to ±174 ns"
-    # The bound is what the fastest message took.
+    # The bound is the duration of the fastest message.
     assert not found.hides(int(graph.ts[target] - graph.ts[source]))
     assert found.hides(100)
     assert graph.crossing(source, source) is None
@@ -234,7 +234,7 @@ def test_a_time_between_two_machines_says_how_sure_it_is(run):
     assert opened.machines.explain(counts=True).endswith(".machines  (2 machines)")
 
 
-def test_a_bound_on_one_side_only_is_said(run):
+def test_crossing_with_bound_on_one_side_reports_it(run):
     here, there = run.process("client", host="north"), run.process("server", host="south", boot_id="other")
     here.thread().send("one", at=1000)
     there.thread().receive("one", at=900)
@@ -246,10 +246,10 @@ def test_a_bound_on_one_side_only_is_said(run):
     assert None in (row.below_ns, row.above_ns)
 
 
-def test_a_machine_that_sends_no_message_keeps_its_clock(run):
+def test_build_machine_without_messages_keeps_its_clock(run):
     run.process("client").thread().enter("app:f")
     run.process("server", host="south", boot_id="other").thread().enter("app:f")
     graph = run.graph()
     assert graph.machines[1].offset_ns == 0
-    assert "its own clock is believed" in graph.machines[1].clock
+    assert "not corrected: no message bounds its offset" in graph.machines[1].clock
     assert graph.crossing(0, 1) is None

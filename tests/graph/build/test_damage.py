@@ -1,4 +1,4 @@
-"""Whatever a trace file holds, the run opens: what is damaged is a problem, never an error."""
+"""A run with any damage in its trace files opens; damage is a problem, never an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CORRUPTIONS = 200
 
 @pytest.fixture
 def folder(run):
-    """A little of everything, in two processes."""
+    """Return a run with records of all kinds in two processes."""
     server, client = run.process("server"), run.process("client")
     first, second, third = server.thread(), server.thread("worker é"), client.thread()
     server.counters = {"counted": 12}
@@ -51,7 +51,7 @@ def damaged(whole: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
-def test_a_run_opens_whatever_is_damaged_in_its_files(folder):
+def test_open_run_with_any_damaged_bytes_succeeds(folder):
     chance = random.Random(1)
     files = {path: path.read_bytes() for path in sorted(folder.glob("*.clew"))}
     for _ in range(CORRUPTIONS):
@@ -68,7 +68,7 @@ def test_a_run_opens_whatever_is_damaged_in_its_files(folder):
 
 
 @pytest.mark.parametrize("kind", [Kind.SITE, Kind.STRING, Kind.THREAD])
-def test_a_definition_whose_number_no_record_can_have_is_damage(run, kind):
+def test_build_definition_with_invalid_number_is_reported_as_damage(run, kind):
     process = run.process()
     process.thread().enter("f").log("text")
     text = next(text for known, _, text in process.definitions if known == kind)
@@ -80,7 +80,7 @@ def test_a_definition_whose_number_no_record_can_have_is_damage(run, kind):
 
 @pytest.mark.parametrize("field", ["line", "end_line", "rule"])
 @pytest.mark.parametrize("value", [1 << 32, 1 << 70, -2])
-def test_a_site_with_numbers_that_no_source_has_is_damage(run, field, value):
+def test_build_site_with_invalid_line_is_reported_as_damage(run, field, value):
     process = run.process()
     process.thread().enter("f")
     kind, number, text = process.definitions[-1]
@@ -90,7 +90,7 @@ def test_a_site_with_numbers_that_no_source_has_is_damage(run, field, value):
     assert [problem.what for problem in opened.problems] == ["a definition of kind 64 cannot be understood"]
 
 
-def test_halves_of_characters_in_definitions_are_replaced(run):
+def test_build_lone_surrogates_in_definitions_are_replaced(run):
     process = run.process("\ud800")
     process.thread("\udfff").enter("f")
     graph = open_run(run.write()).graph
@@ -99,7 +99,7 @@ def test_halves_of_characters_in_definitions_are_replaced(run):
     assert (run.folder / STORE_FOLDER).exists()
 
 
-def test_a_count_beyond_all_calls_is_damage(run):
+def test_build_counter_beyond_63_bits_is_reported_as_damage(run):
     process = run.process()
     process.thread().enter("f")
     process.counters = {"f": (1 << 63) + 5}

@@ -1,4 +1,4 @@
-"""Which source each target is joined to: by definition, by columns of numpy, and by parts in C."""
+"""Compare the source that each target is joined to by definition, by the numpy oracle and by the C kernel in parts."""
 
 import itertools
 
@@ -18,13 +18,13 @@ from tests.support.examples import examples
 KINDS = [Kind.SEND, Kind.RECEIVE, Kind.JOIN, Kind.SCOPE_BEGIN, Kind.RELEASE, Kind.ACQUIRE, Kind.DEFINE, Kind.USE, Kind.ENTER,
          Kind.LOG]  # fmt: skip
 event = st.tuples(st.sampled_from(KINDS), st.integers(-1, 4), st.integers(0, 6), st.sampled_from([0, 0, 0, FLAG_BYTES]))
-"""Kind, key (-1: no extension), time since the strand's event before, flags."""
+"""Kind, key (-1: no extension), time since the strand's previous event, flags."""
 runs = st.lists(st.tuples(st.integers(0, 3), st.lists(event, max_size=25)), min_size=1, max_size=7)
-"""Strands: their process, and their events."""
+"""Strands, each as its process and its events."""
 
 
 def rows_of(strands, sequence=None, scale=1):
-    """Rows of strands in the order of their processes; recorded one strand after the other unless `sequence` says otherwise."""
+    """Return the rows of strands in process order, recorded one strand after the other unless `sequence` is given."""
     strands = sorted(strands, key=lambda strand: strand[0])
     flat = [(one, extension) for _, events in strands for one, extension in zip(events, itertools.count())]
     ts = [np.cumsum([one[2] for one in events], dtype=np.int64) for _, events in strands]
@@ -50,7 +50,7 @@ def rows_of(strands, sequence=None, scale=1):
 
 
 def by_definition(rows):
-    """Event by event in the order of time, with nothing remembered but what was recorded before."""
+    """Match edges event by event in time order, using only earlier records."""
     process = np.repeat(rows.process, np.diff(rows.strand_start))
     found, missed = set(), {}
     for edge, source_kind, target_kinds in FAMILIES:
@@ -76,25 +76,25 @@ def by_definition(rows):
     return found, missed
 
 
-def told(edges):
+def edges_of(edges):
     return set(zip(edges.src.tolist(), edges.dst.tolist(), edges.kind.tolist(), strict=True)), edges.unmatched
 
 
 @given(runs, st.booleans())
 @settings(max_examples=examples(400), deadline=None)
-def test_edges_are_those_of_the_definition(strands, together):
+def test_pair_kernel_and_oracle_equal_definition(strands, together):
     rows = rows_of(strands)
-    if together:  # what is recorded on one thread takes turns
+    if together:  # records of one thread alternate
         order = np.argsort(rows.ts, kind="stable")
         rows.sequence[order] = np.arange(len(rows))
     expected = by_definition(rows)
-    assert told(pair(rows)) == expected
-    assert told(by_columns(rows)) == expected
+    assert edges_of(pair(rows)) == expected
+    assert edges_of(by_columns(rows)) == expected
 
 
 @given(st.integers(0, 2**32), st.integers(1, 400), st.sampled_from([1, 1 << 60, 0x9E3779B97F4A7C15]), st.booleans())
 @settings(max_examples=examples(60), deadline=None)
-def test_edges_are_the_same_however_few_events_are_held_at_a_time(seed, granted, scale, wide):
+def test_pair_kernel_with_any_part_size_equals_oracle(seed, granted, scale, wide):
     rng = np.random.default_rng(seed)
     keys = int(rng.integers(1, 600))
     strands = [
@@ -114,40 +114,40 @@ def test_edges_are_the_same_however_few_events_are_held_at_a_time(seed, granted,
         rows = Rows(**{**vars(rows), "sequence": rows.sequence.astype(np.int64)})
     edges = pair(rows, granted)
     assert len(set(edges.dst.tolist())) == len(edges.dst)
-    assert told(edges) == told(by_columns(rows))
+    assert edges_of(edges) == edges_of(by_columns(rows))
 
 
-def test_a_message_that_another_process_has_is_out_of_its_senders_hands():
+def test_pair_message_received_elsewhere_is_not_received_by_sender():
     sent = [(Kind.SEND, 1, 0, 0), (Kind.RECEIVE, 1, 10, 0)]
     answer = [(Kind.RECEIVE, 1, 5, 0), (Kind.SEND, 1, 1, 0)]
-    edges, _ = told(pair(rows_of([(0, sent), (1, answer)])))
+    edges, _ = edges_of(pair(rows_of([(0, sent), (1, answer)])))
     assert edges == {(0, 2, EdgeKind.USE), (3, 1, EdgeKind.USE)}
-    # Nobody took this one, so that it is the process's own.
-    edges, _ = told(pair(rows_of([(0, sent), (1, answer[1:])])))
+    # No other process received this message, so it belongs to the sending process.
+    edges, _ = edges_of(pair(rows_of([(0, sent), (1, answer[1:])])))
     assert edges == {(0, 1, EdgeKind.USE)}
 
 
-def test_pairing_of_equal_times_takes_the_earlier_record_first():
+def test_pair_at_equal_times_takes_the_earlier_record_first():
     receive, send = (Kind.RECEIVE, 1, 0, 0), (Kind.SEND, 1, 0, 0)
-    assert told(pair(rows_of([(0, [send, receive, send])])))[0] == {(0, 1, EdgeKind.USE)}
+    assert edges_of(pair(rows_of([(0, [send, receive, send])])))[0] == {(0, 1, EdgeKind.USE)}
     rows = rows_of([(0, [receive]), (0, [send])])
-    assert told(pair(rows)) == (set(), {Kind.RECEIVE: 1})
+    assert edges_of(pair(rows)) == (set(), {Kind.RECEIVE: 1})
     rows.sequence[:] = [1, 0]
-    assert told(pair(rows)) == ({(1, 0, EdgeKind.USE)}, {})
+    assert edges_of(pair(rows)) == ({(1, 0, EdgeKind.USE)}, {})
 
 
-def test_a_key_that_all_share_takes_no_more_than_its_share_of_time_and_room():
-    """A hundred thousand events of one key and of many processes: quadratic work would not end."""
+def test_pair_many_events_of_one_key_takes_linear_time():
+    """Quadratic work would not end with 100,000 events of one key in many processes."""
     rng = np.random.default_rng(3)
     strands = [
         (process, [((Kind.DEFINE, Kind.USE)[int(what)], 1, int(rng.integers(0, 9)), 0) for what in rng.integers(0, 2, 100)])
         for process in range(1000)
     ]  # fmt: skip
     rows = rows_of(strands)
-    assert told(pair(rows, 1)) == told(by_columns(rows))
+    assert edges_of(pair(rows, 1)) == edges_of(by_columns(rows))
 
 
-def test_pairing_of_columns_that_do_not_fit_is_refused():
+def test_pair_columns_that_do_not_fit_are_refused():
     rows = rows_of([(0, [(Kind.SEND, 1, 0, 0), (Kind.RECEIVE, 1, 0, 0)])])
     tables = np.zeros(256, np.uint8), np.zeros(256, bool), np.zeros(3, np.uint8), np.zeros(3, np.uint8)
     tables[0][[Kind.SEND, Kind.RECEIVE]], tables[1][Kind.SEND] = 1, True

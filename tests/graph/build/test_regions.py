@@ -1,4 +1,4 @@
-"""Where scopes begin and end, one rule at a time, and against a walk that looks at one event after the other."""
+"""Test where scopes begin and end rule by rule, and compare them with a naive walk over all events."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ from tests.support.examples import examples
 
 
 def regions(graph, strand=0):
-    """The strand's events as text: a letter per region, in the order of their first events."""
+    """Return the strand's events as text, with one letter per region in the order of first events."""
     info = graph.strands[strand]
     letters: dict[int, str] = {}
     return "".join(
@@ -20,14 +20,14 @@ def regions(graph, strand=0):
     )
 
 
-def test_a_receive_opens_a_scope_to_the_end_of_its_call(run):
+def test_region_of_receive_lasts_to_the_end_of_its_call(run):
     run.process().thread().enter("serve").enter("read").exit("read").receive(1).enter("f").exit("f").exit("serve").log(
         "x"
     )
     assert regions(run.graph()) == "aaabbbba"
 
 
-def test_the_next_receive_on_the_channel_ends_the_scope(run):
+def test_region_ends_at_next_receive_on_the_same_channel(run):
     thread = run.process().thread()
     thread.enter("serve").receive(1).log("one").receive(2).log("two").receive(3, channel="other").log("three").exit(
         "serve"
@@ -36,7 +36,7 @@ def test_the_next_receive_on_the_channel_ends_the_scope(run):
     assert regions(run.graph()) == "aaabbccc"
 
 
-def test_an_inner_scope_ends_with_the_outer_one(run):
+def test_region_inside_another_ends_with_the_outer_one(run):
     thread = run.process().thread()
     thread.enter("serve").log("x").receive(1).log("x").receive(2, channel="other").log("x").receive(3).log("x").exit(
         "serve"
@@ -46,7 +46,7 @@ def test_an_inner_scope_ends_with_the_outer_one(run):
     assert graph.regions.parent.tolist() == [-1, 0, 1, 0]
 
 
-def test_a_receive_in_a_call_from_inside_a_scope_nests(run):
+def test_region_of_receive_in_inner_call_is_nested(run):
     thread = run.process().thread()
     thread.enter("serve").log("x").receive(1).enter("ask").log("x").receive(2).log("x").exit("ask").log("after").exit(
         "serve"
@@ -54,7 +54,7 @@ def test_a_receive_in_a_call_from_inside_a_scope_nests(run):
     assert regions(run.graph()) == "aabbbcccbb"
 
 
-def test_receives_with_nothing_between_them_share_a_scope(run):
+def test_region_is_shared_by_adjacent_receives(run):
     thread = run.process().thread()
     thread.enter("serve").log("x").receive(1).receive(2).put(Kind.PAYLOAD, channel="n", text="2").receive(3).log("x")
     thread.receive(4).exit("serve")
@@ -62,14 +62,14 @@ def test_receives_with_nothing_between_them_share_a_scope(run):
     assert regions(graph) == "aabbbbbcc"
 
 
-def test_waiting_for_an_item_and_waking_the_next_one_are_part_of_taking_it(run):
+def test_region_of_receive_includes_adjacent_acquire_and_release(run):
     thread = run.process().thread()
     thread.enter("handle").acquire(1, "condition").receive(1).release(2, "condition").receive(2).log("x").exit("handle")
     thread.log("x").acquire(2).log("x")
     assert regions(run.graph()) == "aaaaaaabbb"
 
 
-def test_an_opening_right_after_its_calls_enter_takes_the_enter(run):
+def test_region_opened_right_after_enter_includes_the_enter(run):
     thread = run.process().thread()
     thread.enter("loop")
     thread.enter("handle").receive(1).log("x").exit("handle")
@@ -81,31 +81,31 @@ def test_an_opening_right_after_its_calls_enter_takes_the_enter(run):
     assert [RegionKind(int(kind)).name for kind in graph.regions.kind] == ["ROOT", "RECEIVE", "REQUEST", "RECEIVE"]
 
 
-def test_a_request_that_was_received_is_one_scope_with_a_cause(run):
+def test_region_of_received_request_is_one_request_region(run):
     run.process().thread().enter("handle").receive(1).request("write").log("x").exit("handle").log("x")
     graph = run.graph()
     assert regions(graph) == "aaaaab"
     assert graph.regions.kind.tolist() == [RegionKind.ROOT, RegionKind.REQUEST]
 
 
-def test_a_callbacks_scope_ends_with_its_scope_end(run):
+def test_region_of_callback_ends_with_its_scope_end(run):
     thread = run.process().thread()
     thread.enter("run").log("x")
     thread.begin(1).enter("callback").receive(2).exit("callback").end().begin(3).log("x").end().exit("run")
     assert regions(run.graph()) == "aabcccbddda"
 
 
-def test_a_scope_without_an_end_ends_with_its_call(run):
+def test_region_of_scope_without_end_ends_with_its_call(run):
     run.process().thread().enter("run").log("x").begin(1).log("x").exit("run").log("x")
     assert regions(run.graph()) == "aabbba"
 
 
-def test_an_end_without_a_beginning_changes_nothing(run):
+def test_region_scope_end_without_beginning_is_ignored(run):
     run.process().thread().enter("run").end().log("x")
     assert regions(run.graph()) == "aaa"
 
 
-def test_a_tasks_scope_survives_its_suspensions(run):
+def test_region_of_task_continues_after_suspensions(run):
     thread = run.process().thread()
     thread.step("t").enter("worker").receive(1).suspend("worker").stop("t")
     thread.log("between")
@@ -113,20 +113,20 @@ def test_a_tasks_scope_survives_its_suspensions(run):
     assert regions(run.graph(), 1) == "abbbbbbbbba"
 
 
-def test_a_generators_scope_goes_on_in_the_code_that_it_yields_to(run):
+def test_region_of_generator_includes_code_that_it_yields_to(run):
     thread = run.process().thread()
     thread.enter("main").enter("read").log("x").receive(1).suspend("read").log("handled").resume("read").receive(2)
     thread.suspend("read").log("handled").resume("read").exit("read").log("after").exit("main")
     assert regions(run.graph()) == "aaabbbbcccccaa"
 
 
-def test_a_generator_that_is_never_finished_ends_its_scope_with_its_caller(run):
+def test_region_of_unfinished_generator_ends_with_its_caller(run):
     thread = run.process().thread()
     thread.enter("main").enter("read").log("x").receive(1).suspend("read").exit("main").log("after")
     assert regions(run.graph()) == "aaabbba"
 
 
-def test_a_generators_end_does_not_end_its_callers_scope(run):
+def test_region_of_caller_continues_after_end_of_generator(run):
     thread = run.process().thread()
     thread.enter("main").enter("gen").log("x").suspend("gen").receive(1).log("x").resume("gen").exit("gen").log(
         "x"
@@ -134,13 +134,13 @@ def test_a_generators_end_does_not_end_its_callers_scope(run):
     assert regions(run.graph()) == "aaaabbbbbb"
 
 
-def test_join_opens_nothing(run):
+def test_region_is_not_opened_by_join(run):
     run.process().thread().enter("main").join(1).log("x").exit("main")
     assert regions(run.graph()) == "aaaa"
 
 
 def naive(kind, channel, nesting, start, stop):
-    """One strand, event by event: which opening owns each event. Scopes are (opening, owner, channels, explicit)."""
+    """Return the opening that owns each event of a strand. Scopes are (opening, owner, channels, explicit)."""
     ends = dict(zip(nesting.enter.tolist(), nesting.exit.tolist(), strict=True))
     callers = dict(zip(nesting.enter.tolist(), nesting.caller.tolist(), strict=True))
 
@@ -150,7 +150,7 @@ def naive(kind, channel, nesting, start, stop):
             yield call
 
     def over(owner, opening, row):
-        """Had the owner, or the nearest caller of it that ended after the opening, ended before the row?"""
+        """Return whether the owner, or its nearest caller that ended after the opening, ended before the row."""
         while owner >= 0:
             if ends[owner] >= opening:
                 return ends[owner] < row
@@ -206,7 +206,7 @@ event = st.tuples(
 
 @settings(max_examples=examples(1500), deadline=None)
 @given(st.lists(st.lists(event, max_size=16), min_size=1, max_size=3))
-def test_regions_are_what_a_walk_event_by_event_gives(strands):
+def test_regions_equal_naive_walk(strands):
     flat = [record for records in strands for record in records]
     kind = np.array([k for k, _ in flat], np.uint8)
     number = np.array([n for _, n in flat], np.uint32)

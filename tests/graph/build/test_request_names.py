@@ -1,4 +1,4 @@
-"""Late names of requests: which request a NAME is about, and which of several names holds."""
+"""Late names of requests: which request a NAME record belongs to, and which of several names wins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clew.graph.build.call_nesting import nest
 from clew.graph.build.regions import split
-from clew.graph.build.request_names import named
+from clew.graph.build.request_names import rename_requests
 from clew.graph.model.graph import Extensions
 from clew.records.format.event import FLAG_FAILED, Kind
 from tests.oracles.build.regions import by_columns
@@ -24,7 +24,7 @@ def name(thread, called: str, **more):
     return thread.put(Kind.NAME, channel=called, **more)
 
 
-def test_the_innermost_request_of_the_strand_has_the_last_name(run):
+def test_late_name_belongs_to_innermost_request_and_the_last_wins(run):
     process = run.process()
     thread, beside = process.thread(), process.thread()
     thread.enter("serve").request("GET")
@@ -37,7 +37,7 @@ def test_the_innermost_request_of_the_strand_has_the_last_name(run):
     assert names(run.graph()) == ["GET /{id}", "GET /inner", "PUT"]
 
 
-def test_scopes_inside_a_request_belong_to_it_and_one_that_was_received_is_named_too(run):
+def test_late_name_in_scope_or_received_request_names_the_request(run):
     thread = run.process().thread()
     thread.enter("serve").receive(1, "traceparent").request("GET").begin(2)
     name(thread, "GET /a").end().exit("serve")
@@ -51,14 +51,14 @@ def test_late_name_in_call_with_two_requests_names_the_last(run):
     assert names(run.graph()) == ["one", "route"]
 
 
-def test_a_name_that_failed_or_says_nothing_names_none(run):
+def test_late_name_that_failed_or_is_empty_is_ignored(run):
     thread = run.process().thread().enter("serve").request("GET")
     name(thread, "AttributeError", text="AttributeError", flags=FLAG_FAILED)
     name(thread, "", key=1).exit("serve")
     assert names(run.graph()) == ["GET"]
 
 
-# A call: does it begin a request, and what happens in it: another call, or a name.
+# A call: whether it begins a request, and its content (other calls or names).
 calls = st.recursive(
     st.tuples(st.booleans(), st.lists(st.just("name"), max_size=2)),
     lambda inner: st.tuples(st.booleans(), st.lists(inner | st.just("name"), max_size=4)),
@@ -67,7 +67,7 @@ calls = st.recursive(
 
 
 @pytest.mark.parametrize("made_by", [split, by_columns])
-def test_names_are_what_a_stack_of_requests_gives(made_by):
+def test_late_names_equal_those_of_a_request_stack(made_by):
     @settings(max_examples=examples(200), deadline=None)
     @given(st.lists(st.lists(calls, max_size=3), min_size=1, max_size=3))
     def check(strands) -> None:
@@ -97,13 +97,13 @@ def test_names_are_what_a_stack_of_requests_gives(made_by):
             start.append(len(kind))
         kinds, rows = np.array(kind, np.uint8), np.arange(len(kind), dtype=np.int32)
         starts = np.array(start, np.int64)
-        # Each record's channel is its own row, and one more.
+        # Each record's channel is its row plus 1.
         channel = (rows + 1).astype(np.uint32)
         given_ = Extensions(np.zeros(len(rows), np.uint64), channel, np.zeros(len(rows), np.uint16), None)
         # One site: each EXIT ends the innermost call.
         nesting = nest(kinds, np.ones(len(rows), np.uint32), starts)
         region, regions = made_by(kinds, rows, channel, nesting, starts)
-        found = named(kinds, rows, given_, region, regions)
+        found = rename_requests(kinds, rows, given_, region, regions)
         assert {row: int(found.channel[row]) - 1 for row in expected} == expected
         others = np.array([row not in expected for row in range(len(rows))], bool)
         assert (found.channel[others] == channel[others]).all()

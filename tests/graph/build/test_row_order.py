@@ -1,4 +1,4 @@
-"""Where the records of threads end up among the rows of a graph: by definition, by numpy and in C."""
+"""Compare the order of records in a graph's rows by definition, by the numpy oracle and by the C kernel."""
 
 from types import SimpleNamespace
 
@@ -14,13 +14,13 @@ from tests.oracles.build import row_order as oracle
 from tests.support.examples import examples
 
 record = st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans())
-"""Strand, time since the thread's record before, and whether it has an extension."""
+"""Strand, time since the thread's previous record, and whether it has an extension."""
 processes = st.lists(st.lists(st.lists(record, max_size=20), max_size=3), min_size=1, max_size=3)
 STRANDS = 4
 
 
 def given_to(threads_of):
-    """What `arrange` takes, with numbers that tell every record and extension from the others."""
+    """Return the arguments of `arrange`, with a distinct number for every record and extension."""
     number = extension = 0
     found = []
     for threads in threads_of:
@@ -59,7 +59,7 @@ def given_to(threads_of):
 
 
 def by_definition(threads_of):
-    """(strand, number, ts, has an extension) of every record, sorted as rows are."""
+    """Return (strand, number, ts, has an extension) of every record in row order."""
     found, numbered = [], 0
     homes = {}
     for process, threads in enumerate(threads_of):
@@ -102,7 +102,7 @@ def check(threads_of):
         assert rows.of_records(first, len(rows) // 2).tolist() == [where[n] for n in range(first, len(rows) // 2)]
 
 
-def test_rows_are_those_of_the_definition(either):
+def test_row_order_kernel_and_oracle_equal_definition(either):
     @given(processes)
     @settings(max_examples=examples(150), deadline=None)
     def hold(threads_of):
@@ -111,7 +111,7 @@ def test_rows_are_those_of_the_definition(either):
     hold()
 
 
-def test_a_run_of_nothing_has_no_rows(either):
+def test_row_order_of_empty_run_has_no_rows(either):
     rows = arrange([], [])
     assert len(rows) == len(rows.extensions.key) == 0
     assert rows.strand_start.tolist() == [0]

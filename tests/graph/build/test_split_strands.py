@@ -1,4 +1,4 @@
-"""Threads taken apart into strands and dealt out to rows: in C as in Python, at once as bit by bit."""
+"""Compare splitting threads into strands in C with the Python oracle, in one part and in several."""
 
 import itertools
 
@@ -24,8 +24,8 @@ def columns(records):
     return np.array(kind, np.uint8), np.array(site, np.uint32), np.array(ext, np.int32), KEYS
 
 
-def slowly(records):
-    """Strands in the words of the format: one record after the other."""
+def split_by_definition(records):
+    """Split a thread into strands record by record, by the definition of the format."""
     keys, known, stack, since, unmatched, before = [0], {0: 0}, [0], 0, 0, True
     strands = []
     for kind, site, ext in records:
@@ -52,25 +52,25 @@ def slowly(records):
     return strands, keys, since, tuple(stack), unmatched
 
 
-def told(steps):
+def state_of(steps):
     return steps.keys.tolist(), steps.since, steps.stack, steps.unmatched
 
 
 @pytest.mark.parametrize("how", [split, split_by_rows])
 @given(st.lists(record, max_size=60), st.lists(st.integers(0, 60), max_size=4))
 @settings(max_examples=examples(300))
-def test_a_thread_is_taken_apart_in_any_number_of_pieces_as_in_one(how, records, cuts):
-    strands, *expected = slowly(records)
+def test_split_strands_in_any_number_of_parts_equals_definition(how, records, cuts):
+    strands, *expected = split_by_definition(records)
     steps, found = Steps(), []
     for low, high in itertools.pairwise([0, *sorted(min(cut, len(records)) for cut in cuts), len(records)]):
         strand, steps = how(steps, *columns(records[low:high]))
         found += strand.tolist()
     assert found == strands
-    assert told(steps) == tuple(expected)
+    assert state_of(steps) == tuple(expected)
     assert steps.counts.tolist() == [strands.count(strand) for strand in range(len(steps.keys))]
 
 
-def test_many_tasks_are_told_apart():
+def test_split_strands_of_many_tasks_equals_oracle():
     rng = np.random.default_rng(3)
     key = rng.integers(0, 1 << 63, 5000).astype(np.uint64)
     ext = rng.integers(0, 5000, 40_000).astype(np.int32)
@@ -81,28 +81,28 @@ def test_many_tasks_are_told_apart():
     strand, steps = split(Steps(), kind, site, ext, key)
     other, twin = split_by_rows(Steps(), kind, site, ext, key)
     assert strand.tolist() == other.tolist()
-    assert told(steps) == told(twin)
+    assert state_of(steps) == state_of(twin)
     assert (steps.keys[strand] == key[ext]).all()
 
 
-def test_tasks_of_several_threads_are_one_strand_unless_records_were_dropped_where_they_began():
+def test_number_task_of_two_threads_is_one_strand_without_drops():
     def taken(*records):
         return split(Steps(), *columns(records))[1]
 
     begin, end, gap = (Kind.STEP_BEGIN, 0, 1), (Kind.STEP_END, 0, 1), (Kind.GAP, 0, -1)
     ran, other = taken(begin, end), taken(begin, end)
     assert [of.tolist() for of in number([(1, ran), (2, other)]).of] == [[0, 1], [2, 1]]
-    # The second thread knows of no drop in the first one, so what it steps goes on where the first one had it last.
+    # The first thread's strand began before its drop and is not shared: the second thread's task is a new strand.
     dropped = taken(begin, end, gap)
     strands = number([(1, dropped), (2, other)])
     assert [of.tolist() for of in strands.of] == [[0, 1, 2], [3, 4]]
-    # Where the second one drops, the first one's task is what it was.
+    # A drop in the second thread does not change the first thread's task.
     strands = number([(1, ran), (2, taken(begin, gap, begin))])
     assert [of.tolist() for of in strands.of] == [[0, 1], [2, 1, 3, 1]]
 
 
 @given(st.dictionaries(st.integers(1, 40) | st.integers(0, (1 << 32) - 1), st.integers(0, 9)), st.data())
-def test_a_process_s_numbers_become_the_run_s_and_unknown_ones_0(ids, data):
+def test_id_remap_translates_ids_and_maps_unknown_ids_to_0(ids, data):
     ids[0] = 0
     wanted = data.draw(st.lists(st.sampled_from(sorted(ids)) | st.integers(0, (1 << 32) - 1), max_size=20))
     found = Numbers.of(ids).translate(np.array(wanted, np.uint32))

@@ -1,4 +1,4 @@
-"""Graphs and stores are the same bytes on however many threads they are built, and the same is said of what is wrong."""
+"""Graphs, stores and problems are identical for any number of build threads."""
 
 import shutil
 import threading
@@ -12,7 +12,7 @@ from clew.graph.build.builder import build
 from clew.graph.runtime.progress import Meter
 from clew.graph.store import parquet_read
 from clew.graph.store.store import fingerprint, open_graph, save
-from clew.records.compress.compressed_files import PackedFiles
+from clew.records.compress.compressed_files import CompressedFiles
 from clew.records.errors import ClewError
 from clew.records.format import header as h
 from clew.records.read import parallel
@@ -23,8 +23,8 @@ CORES = (1, 2, 4)
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    """So that a thread's records and a table's rows are several threads' work."""
-    monkeypatch.setattr(read_columns, "_AT_ONCE", 200_000)
+    """Split a thread's records and a table's rows among several build threads."""
+    monkeypatch.setattr(read_columns, "_PIECE_BYTES", 200_000)
     monkeypatch.setattr(parquet_read, "ROWS_A_GROUP", 5_000)
 
 
@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 
 def bytes_of(graph):
-    """Of every column, by its name."""
+    """Return the bytes of every column by name."""
     found = {}
     for name, value in vars(graph).items():
         columns = {name: value} if isinstance(value, np.ndarray) else vars(value) if hasattr(value, "__dict__") else {}
@@ -44,7 +44,7 @@ def bytes_of(graph):
     return found | {f"plane.{name}": array.tobytes() for name, array in graph.structure.arrays.items()}
 
 
-def kept(folder):
+def store_files(folder):
     store = folder / STORE_FOLDER
     return {path.relative_to(store): path.read_bytes() for path in store.rglob("*") if path.is_file()}
 
@@ -54,25 +54,25 @@ def on(cores, monkeypatch):
 
 
 def pack_halves(folder):
-    """As a collector leaves a run that goes on."""
+    """Compress half of the records, as a collector leaves a live run."""
     for trace in trace_files(folder):
         data = bytearray(trace.read_bytes())
         places = range(h.HEADER_SIZE, len(data), h.CHUNK_SIZE)
-        files = PackedFiles(trace)
+        files = CompressedFiles(trace)
         for place in places[: len(places) // 2]:
             files.append(bytes(data[place : place + h.CHUNK_SIZE]))
             data[place : place + h.CHUNK_SIZE] = bytes(h.CHUNK_SIZE)
         trace.write_bytes(data)
 
 
-def test_graph_and_store_are_the_same_on_any_number_of_threads(folder, monkeypatch):
+def test_build_and_store_are_the_same_for_any_number_of_threads(folder, monkeypatch):
     made, stores = [], []
     for cores in CORES:
         on(cores, monkeypatch)
         graph, problems = build(folder)
         made.append((bytes_of(graph), problems, graph.sites, graph.strands, graph.processes))
         save(folder, graph, problems, fingerprint(folder))
-        stores.append(kept(folder))
+        stores.append(store_files(folder))
     shutil.rmtree(folder / STORE_FOLDER)
     assert len(made[0][0]) > 40
     assert made[1] == made[0] == made[2]
@@ -82,12 +82,12 @@ def test_graph_and_store_are_the_same_on_any_number_of_threads(folder, monkeypat
 def test_build_with_streams_cut_at_any_length_is_the_same(folder, monkeypatch):
     on(2, monkeypatch)
     cut, _ = build(folder)
-    monkeypatch.setattr(read_columns, "_AT_ONCE", 1 << 30)
+    monkeypatch.setattr(read_columns, "_PIECE_BYTES", 1 << 30)
     whole, _ = build(folder)
     assert bytes_of(cut) == bytes_of(whole)
 
 
-def test_a_run_that_goes_on_is_read_on_by_several_threads(folder, tmp_path, monkeypatch):
+def test_open_graph_live_run_on_several_threads_is_the_same(folder, tmp_path, monkeypatch):
     going = tmp_path / "going"
     shutil.copytree(folder, going)
     save_run(going, load_run(going)._replace(finished=None))
@@ -115,7 +115,7 @@ def test_build_raises_the_error_of_a_thread_and_leaves_no_thread(folder, cores, 
     assert all(thread.name != "clew-together" for thread in threading.enumerate())
 
 
-@pytest.mark.parametrize("at", ["what was recorded", "the graph", "the index", "what is kept"])
+@pytest.mark.parametrize("at", ["the records", "the graph", "the index", "the store"])
 def test_progress_callback_that_raises_stops_a_build_on_several_threads(folder, at, monkeypatch):
     on(4, monkeypatch)
     heard = []
@@ -132,7 +132,7 @@ def test_progress_callback_that_raises_stops_a_build_on_several_threads(folder, 
     assert all(thread.name != "clew-together" for thread in threading.enumerate())
 
 
-def test_progress_is_told_by_one_thread_at_a_time(monkeypatch):
+def test_meter_reports_progress_from_one_thread_at_a_time(monkeypatch):
     on(4, monkeypatch)
     told, telling = [], threading.Lock()
 

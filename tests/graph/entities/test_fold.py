@@ -1,4 +1,4 @@
-"""The state of entities at a moment, beside a fold that goes through the events one by one in plain Python."""
+"""Compare the state of entities at a moment with a naive fold over the events in Python."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sequences(entities=ENTITIES, most=60):
 
 
 def naive(said):
-    """Where everything is, who is gone, and how often each sent and received."""
+    """Return the place of each entity, the deleted entities, and how often each sent and received."""
     place, gone, sent, received = {}, set(), Counter(), Counter()
     for kind, first, other in said:
         if kind == P:
@@ -65,7 +65,7 @@ def played(events, moment):
 
 
 @given(sequences())
-def test_undoing_events_leads_through_the_states_they_came_from(said):
+def test_fold_undo_restores_every_earlier_state(said):
     events = made(said)
     state, before = State.empty(ENTITIES), []
     for _ in said:
@@ -77,7 +77,7 @@ def test_undoing_events_leads_through_the_states_they_came_from(said):
 
 
 @given(sequences(), st.lists(st.booleans(), max_size=80))
-def test_a_state_is_the_same_however_one_came_to_its_moment(said, steps):
+def test_fold_state_does_not_depend_on_the_way_to_its_moment(said, steps):
     events = made(said)
     state = State.empty(ENTITIES)
     for forward in steps:
@@ -89,7 +89,7 @@ def test_a_state_is_the_same_however_one_came_to_its_moment(said, steps):
 
 
 @given(sequences(), st.integers(1, 9), st.integers(-2, 70))
-def test_a_seek_finds_what_playing_from_the_start_finds(said, every, moment):
+def test_fold_seek_equals_playing_from_the_start(said, every, moment):
     events = made(said, entities=ENTITIES)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fold, "NEAR", every)
@@ -108,7 +108,7 @@ def test_fold_beyond_first_or_last_event_raises_index_error():
 
 
 @given(sequences())
-def test_fold_shows_the_state_of_a_naive_fold(said):
+def test_nesting_of_fold_equals_naive_fold(said):
     events = made(said)
     found = nesting(events, played(events, len(said)))
     place, gone, sent, received = naive(said)
@@ -130,13 +130,13 @@ def test_fold_shows_the_state_of_a_naive_fold(said):
 def ancestors(container, entity):
     path = []
     while (entity := int(container[entity])) >= 0:
-        assert len(path) <= ENTITIES, "a circle"
+        assert len(path) <= ENTITIES, "containers form a circle"
         path.append(entity)
     return path
 
 
 @given(sequences())
-def test_containers_are_a_forest_whatever_was_said(said):
+def test_nesting_of_any_events_is_a_forest(said):
     events = made(said)
     found = nesting(events, played(events, len(said)))
     paths = [ancestors(found.container, entity) for entity in range(ENTITIES)]
@@ -147,7 +147,7 @@ def test_containers_are_a_forest_whatever_was_said(said):
         assert found.path(entity) == paths[entity][::-1]
     place = naive(said)[0]
     for entity in found.inside_itself:
-        # Following what was said leads back to it.
+        # Following the recorded containers leads back to the entity.
         at = place[entity]
         for _ in range(ENTITIES):
             if at == entity:
@@ -156,7 +156,7 @@ def test_containers_are_a_forest_whatever_was_said(said):
         assert at == entity
 
 
-def test_fold_of_two_entities_inside_each_other_puts_the_last_moved_outside():
+def test_nesting_of_entities_inside_each_other_puts_last_moved_outside():
     events = made([(P, 1, 0), (P, 0, -1), (P, 2, 1), (P, 0, 2)])
     found = nesting(events, played(events, 4))
     assert found.inside_itself == {0}
@@ -166,7 +166,7 @@ def test_fold_of_two_entities_inside_each_other_puts_the_last_moved_outside():
 
 
 @given(sequences(), st.integers(0, ENTITIES), st.integers(-1, ENTITIES - 1))
-def test_those_that_are_chosen_hold_most_and_have_their_containers(said, most, inside):
+def test_nesting_chosen_entities_hold_most_and_include_containers(said, most, inside):
     events = made(said)
     found = nesting(events, played(events, len(said)))
     chosen = found.chosen(most, inside).tolist()
@@ -185,7 +185,7 @@ def test_those_that_are_chosen_hold_most_and_have_their_containers(said, most, i
 
 @settings(max_examples=examples(60))
 @given(sequences(), st.integers(0, 60), st.integers(0, 60), st.integers(0, ENTITIES), st.integers(0, 9))
-def test_communications_are_summed_between_what_is_shown(said, begin, length, most, most_lines):
+def test_lines_sum_communications_between_shown_entities(said, begin, length, most, most_lines):
     events = made(said)
     begin = min(begin, len(said))
     end = min(begin + length, len(said))
@@ -216,19 +216,19 @@ def test_communications_are_summed_between_what_is_shown(said, begin, length, mo
 
 
 @given(sequences(), st.integers(0, ENTITIES - 1), st.integers(0, 60), st.integers(0, 10))
-def test_the_last_events_about_one_are_found(said, entity, moment, most):
+def test_about_returns_last_events_of_an_entity(said, entity, moment, most):
     moment = min(moment, len(said))
     expected = [place for place in range(moment) if entity in said[place][1:]][::-1][:most]
     assert made(said).about(entity, moment, most) == expected
 
 
 @given(sequences(), st.lists(st.integers(0, 60), max_size=4))
-def test_a_fold_that_is_added_to_has_the_states_of_one_of_all_events(said, ends):
+def test_fold_that_grows_equals_fold_of_all_events(said, ends):
     grown = None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fold, "NEAR", 5)
         for end in [*sorted(min(end, len(said)) for end in ends), len(said)]:
-            # Entities come up as they are told of.
+            # Entities are numbered in the order of their first events.
             known = 1 + max((max(first, other) for _, first, other in said[:end]), default=-1)
             grown = Fold(made(said[:end], known), grown)
             whole = Fold(made(said[:end], known))
@@ -237,7 +237,7 @@ def test_a_fold_that_is_added_to_has_the_states_of_one_of_all_events(said, ends)
 
 
 @given(sequences(), st.integers(0, 20), st.integers(0, 300))
-def test_right_before_the_end_most_are_there_of_the_last_second_before_its_deletions(said, last, within):
+def test_before_end_is_fullest_moment_of_last_second(said, last, within):
     said = said + [(D, number % ENTITIES, -1) for number in range(last)]
     events = replace(made(said), ns=np.arange(len(said), dtype=np.int64) * (ENDING_NS // 10) + within)
     there = [len(naive(said[:moment])[0]) for moment in range(len(said) + 1)]
@@ -248,7 +248,7 @@ def test_right_before_the_end_most_are_there_of_the_last_second_before_its_delet
     if end in (0, len(said)):
         assert found == end
         return
-    # Ten events are in a second, and what happened at its first instant is over by then.
+    # A second has ten events; the event at its first instant is already past.
     since = max(0, end - 10)
     assert found == max(moment for moment in range(since, end + 1) if there[moment] == max(there[since : end + 1]))
     assert events.gone(found) == there[found] - there[-1]

@@ -1,4 +1,4 @@
-"""Entities found in runs: what a spec told of them, and what every run has."""
+"""Find the entities of runs: those that a spec records, and those that every run has."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.support.specs.recorded_specs import run_of
 SYSTEMS = Path(__file__).parents[2] / "golden" / "systems"
 
 
-def told(events):
-    """Events with names for numbers."""
+def named_events(events):
+    """Return the events with names instead of numbers."""
     names = [*events.names, None]
     columns = zip(events.kind.tolist(), events.first.tolist(), events.other.tolist(), strict=True)
     return [(Happening(kind).name.lower(), names[first], names[other]) for kind, first, other in columns]
 
 
-def held(events):
+def containers_of(events):
     found = nesting(events, Fold(events).at(len(events)))
     names = events.names
     there = [entity for entity in range(events.entities) if found.presence[entity]]
@@ -46,7 +46,7 @@ def unique(name, text):
     return {"class": name, "id": 7, "unique": text}
 
 
-def test_events_stand_in_the_order_of_time_whoever_recorded_them(run):
+def test_entity_events_of_several_processes_are_in_time_order(run):
     one, other = run.process("one").thread(), run.process("other").thread()
     entity(one, "position", "Node", unique("Node", "a"), at=50)
     entity(other, "position", "Node", unique("Node", "b"), "rack", at=20)
@@ -55,13 +55,13 @@ def test_events_stand_in_the_order_of_time_whoever_recorded_them(run):
     found, source = entities_of(run.graph())
     assert source == "spec" and found.failed == 0
     assert found.names == ["b", "rack", "a"] and found.classes == ["Node", "", "Node"]
-    assert told(found) == [
+    assert named_events(found) == [
         ("position", "b", "rack"), ("position", "a", None), ("communication", "b", "a"), ("deletion", "b", None),
     ]  # fmt: skip
     assert found.ns.tolist() == [20, 50, 70, 90]
 
 
-def test_a_plain_value_names_the_object_that_is_unique_by_it(run):
+def test_entity_plain_value_refers_to_object_with_that_unique_name(run):
     thread = run.process().thread()
     entity(thread, "position", "Part", "t")
     entity(thread, "position", "Part", unique("Part", "tl"), "t")
@@ -75,11 +75,11 @@ def test_a_plain_value_names_the_object_that_is_unique_by_it(run):
     assert list(zip(found.names, found.classes, strict=True)) == [
         ("t", "Part"), ("tl", "Part"), ("1", "Worker"), ("1", "Task"), ("2", ""),
     ]  # fmt: skip
-    # Which 1: the rules of tasks tell more of the task.
-    assert told(found)[-1] == ("communication", "1", "2") and found.first[-1] == 3
+    # "1" is ambiguous: most events of the rule Task are about the task.
+    assert named_events(found)[-1] == ("communication", "1", "2") and found.first[-1] == 3
 
 
-def test_objects_without_a_name_are_known_by_their_addresses_in_their_processes(run):
+def test_entity_without_name_is_identified_by_process_and_address(run):
     one, other = run.process("one").thread(), run.process("other").thread()
     cell = {"class": "Cell", "id": 4096}
     entity(one, "position", "Cell", cell, at=10)
@@ -112,7 +112,7 @@ def test_entities_without_a_readable_event_are_empty(run):
     assert (len(found), found.entities, found.failed, source) == (0, 0, 1, "spec")
 
 
-def test_names_may_have_any_characters(run):
+def test_entity_names_may_have_any_characters(run):
     thread = run.process().thread()
     names = ['{"a": [1, 2]}', "a, b", 'say "hi"', "back\\slash", "ünïcode ✓", "]}", ""]
     for name in names:
@@ -123,7 +123,7 @@ def test_names_may_have_any_characters(run):
     assert [found.names[one] for one in found.other] == ["in " + name for name in names]
 
 
-def test_without_a_spec_machines_hold_processes_and_these_threads_and_tasks(run):
+def test_entities_without_spec_are_machines_processes_threads_tasks(run):
     first = run.process("front")
     main, pool = first.thread(), first.thread("pool")
     back = run.process("back").thread()
@@ -135,7 +135,7 @@ def test_without_a_spec_machines_hold_processes_and_these_threads_and_tasks(run)
     found, source = entities_of(graph)
     assert source == "strands"
     assert Counter(found.classes) == {"machine": 1, "process": 2, "thread": 3, "task": 1}
-    talk = [event for event in told(found) if event[0] == "communication"]
+    talk = [event for event in named_events(found) if event[0] == "communication"]
     front_main = next(name for name, of in zip(found.names, found.classes, strict=True) if of == "thread")
     assert talk == [("communication", "MainThread", "pool"), ("communication", "job", "MainThread")]
     assert front_main == "MainThread"
@@ -143,17 +143,17 @@ def test_without_a_spec_machines_hold_processes_and_these_threads_and_tasks(run)
     assert [found.ns[place] for place in places] == [60, 100]
     assert [graph.strings[found.channel[place]] for place in places] == ["queue", "socket"]
     assert [graph.event(found.row[place]).kind for place in places] == ["receive", "receive"]
-    assert told(found)[:3] == [("position", "host", None), ("position", "front", "host"),
+    assert named_events(found)[:3] == [("position", "host", None), ("position", "front", "host"),
                                ("position", "MainThread", "front")]  # fmt: skip
-    # In the end only the machine is left.
-    assert held(found) == {"host": None}
+    # Only the machine is present at the end.
+    assert containers_of(found) == {"host": None}
     at_80 = nesting(found, Fold(found).at(found.moment_at(65)))
     assert {found.names[one] for one in range(found.entities) if at_80.presence[one]} == {
         "host", "front", "MainThread", "pool",
     }  # fmt: skip
 
 
-def test_a_run_has_no_entities_of_a_spec_that_has_none(run):
+def test_entities_of_spec_without_entity_events_are_refused(run):
     run.process().thread().log("only this")
     graph = run.graph()
     with pytest.raises(ClewError, match="recorded no event of an entity"):
@@ -162,29 +162,29 @@ def test_a_run_has_no_entities_of_a_spec_that_has_none(run):
         entities_of(graph, "tasks")
 
 
-def test_a_run_of_nothing_has_no_entities(run):
+def test_entities_of_empty_run_are_empty(run):
     found, _ = entities_of(run.graph())
     assert len(found) == 0 and found.entities == 0 and len(Fold(found).at(3).last) == 0
 
 
 @pytest.mark.parametrize("name", ["grid", "josephus", "hypercube", "tree"])
-def test_systems_are_in_the_end_what_their_events_say(tmp_path, name):
+def test_entities_of_example_systems_end_in_expected_state(tmp_path, name):
     program = SYSTEMS / f"{name}.py"
     folder = run_of(program, program.with_suffix(".esl").read_text("utf-8"), tmp_path)
     graph = build(folder)[0]
     found, _ = entities_of(graph)
-    # Of the tree's root the name of its parent is asked, which it has not.
+    # The tree's root has no parent, so reading the parent's name failed.
     assert found.failed == (name == "tree")
-    assert told(entities_of(open_graph(folder)[0])[0]) == told(found), "of the store"
+    assert named_events(entities_of(open_graph(folder)[0])[0]) == named_events(found), "of the store"
     expected = {
         "grid": {"Grid": None} | {f"({row}, {column})": "Grid" for row in range(3) for column in range(4)},
         "josephus": {"ring": None, "4": "ring"},
         "hypercube": {str(node): None for node in range(8)},
     }  # fmt: skip
     if name != "tree":
-        assert held(found) == expected[name]
+        assert containers_of(found) == expected[name]
         return
-    middle = next(place for place, event in enumerate(told(found)) if event[0] == "deletion")
+    middle = next(place for place, event in enumerate(named_events(found)) if event[0] == "deletion")
     state = nesting(found, Fold(found).at(middle))
     paths = {found.names[one]: "/".join(found.names[up] for up in state.path(one)) for one in range(found.entities)}
     assert paths["tlrl"] == "t/tl/tlr" and len([one for one in paths if one.startswith("t")]) == 15

@@ -1,4 +1,4 @@
-"""Foreign files written by the tests themselves, and what is to be read from a graph that was made of them."""
+"""Fixtures that import foreign files, and accessors for the graphs made of them."""
 
 import json
 import os
@@ -17,7 +17,7 @@ SHARED = Path(os.environ.get("CLEW_SHARED_DATA") or Path(__file__).resolve().par
 
 @pytest.fixture(scope="session")
 def shared_file():
-    """A real file; the test is skipped where those are not."""
+    """Return a function that finds a real file, and skips the test if it is missing."""
 
     def found(*parts):
         path = SHARED.joinpath(*parts)
@@ -28,8 +28,8 @@ def shared_file():
     return found
 
 
-class Looked:
-    """What came of files, by the names of spans."""
+class ImportedTrace:
+    """The graph made of some files, with its contents by span name."""
 
     def __init__(self, read):
         self.read, self.graph = read, read.graph
@@ -42,7 +42,7 @@ class Looked:
         return self.graph.sites[int(self.graph.site[row])].qualname
 
     def spans(self):
-        """Name, start, end, each in nanoseconds since 1970."""
+        """Return the name, start and end of every span, in nanoseconds since 1970."""
         graph = self.graph
         return sorted(
             (self.name(enter), graph.wall_ns(enter), graph.wall_ns(exit_))
@@ -50,7 +50,7 @@ class Looked:
         )
 
     def parents(self):
-        """Name to the name of the caller, else of the span that an edge into its beginning comes from; None for a root."""
+        """Return for each span name its caller's name, or the source of the edge into its beginning; None for a root."""
         graph = self.graph
         found = {}
         opened = {}
@@ -66,7 +66,7 @@ class Looked:
         return sorted(self.graph.channel(row) for row in self.graph.rows_of([Kind.REQUEST]).tolist())
 
     def logs(self):
-        """Text, level, time, and the span around."""
+        """Return the text, level, time and enclosing span of every log line."""
         graph = self.graph
         return sorted(
             (graph.text(row), graph.key(row), graph.wall_ns(row), self.name(call) if (call := graph.call_of(row)) >= 0 else "")
@@ -74,7 +74,7 @@ class Looked:
         )  # fmt: skip
 
     def edges(self):
-        """Channel, times of both ends in nanoseconds since 1970, and their spans."""
+        """Return the channel of every edge, its two times in nanoseconds since 1970, and its two spans."""
         graph = self.graph
         rows = zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), graph.edge_channel.tolist(), strict=True)
         return sorted(
@@ -87,10 +87,10 @@ class Looked:
         return self.name(call) if call >= 0 else ""
 
     def check(self):
-        """What holds in every imported graph."""
+        """Check the invariants of every imported graph."""
         graph = self.graph
         same = graph.strand[1:] == graph.strand[:-1]
-        assert (np.diff(graph.ts)[same] >= 0).all(), "times fall along a strand"
+        assert (np.diff(graph.ts)[same] >= 0).all(), "times descend along a strand"
         assert len(graph.calls.enter) == self.read.spans
         assert self.read.origins[0].format == "vector-clock" or (graph.calls.exit >= 0).all()
         assert (np.bincount(graph.kind, minlength=256)[Kind.LOG]) == self.read.logs
@@ -102,10 +102,10 @@ class Looked:
 
 
 @pytest.fixture
-def look(tmp_path):
-    """Imports contents (an object is written as JSON) or paths."""
+def import_trace(tmp_path):
+    """Return a function that imports contents (objects are written as JSON) or paths."""
 
-    def looked(*contents, format_="auto", pattern=""):
+    def imported(*contents, format_="auto", pattern=""):
         paths = []
         for number, content in enumerate(contents):
             path = content
@@ -114,6 +114,6 @@ def look(tmp_path):
                 data = content if isinstance(content, bytes | str) else json.dumps(content)
                 path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "replace"))
             paths.append(path)
-        return Looked(read_files(INFO, paths, format_, pattern)).check()
+        return ImportedTrace(read_files(INFO, paths, format_, pattern)).check()
 
-    return looked
+    return imported

@@ -1,4 +1,4 @@
-"""Chrome's trace events: nesting by time, both halves, asynchronous slices, flows, and cut files."""
+"""Read Chrome trace events: nesting by time, B and E halves, asynchronous slices, flows, and truncated files."""
 
 import json
 import random
@@ -21,7 +21,7 @@ def slice_(name, start, end, tid=1, **more):
 
 @st.composite
 def threads(draw):
-    """Per thread a random sequence of openings and ends at times that never repeat, as (name, start, end, parent)."""
+    """Return random nested spans of some threads, at times that never repeat, as (name, start, end, parent, thread)."""
     made, time = [], BASE
     for tid in range(draw(st.integers(1, 3))):
         stack, names = [], 0
@@ -42,7 +42,7 @@ def threads(draw):
 
 @pytest.mark.parametrize("halves", [False, True], ids=["X", "B and E"])
 @pytest.mark.parametrize("as_object", [False, True], ids=["array", "object"])
-def test_slices_nest_by_time(look, halves, as_object):
+def test_chrome_slices_nest_by_time(import_trace, halves, as_object):
     @QUICK
     @given(threads(), st.randoms(use_true_random=False))
     def check(made, chance):
@@ -56,11 +56,11 @@ def test_slices_nest_by_time(look, halves, as_object):
             else:
                 events.append(slice_(name, start, end, tid))
         random.Random(chance.random()).shuffle(events)
-        found = look({"traceEvents": events} if as_object else events)
+        found = import_trace({"traceEvents": events} if as_object else events)
         assert found.problems == []
         assert found.spans() == sorted((name, start * 1000, end * 1000) for name, start, end, _, _ in made)
         assert found.parents() == {name: parent for name, _, _, parent, _ in made}
-        # Every thread is a strand, and nothing of it is anywhere else.
+        # Every thread is one strand, which has all of its spans.
         assert len(found.graph.strands) == len({tid for *_, tid in made})
         assert found.requests() == [] and found.edges() == []
 
@@ -69,7 +69,7 @@ def test_slices_nest_by_time(look, halves, as_object):
 
 @QUICK
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 1)), max_size=20))
-def test_halves_nest_as_they_are_written_also_where_times_are_equal(look, steps):
+def test_chrome_halves_with_equal_times_nest_in_file_order(import_trace, steps):
     events, stack, parents, time = [], [], {}, 0
     for opens, later in [*steps, *[(False, 0)] * len(steps)]:
         time += later
@@ -82,15 +82,15 @@ def test_halves_nest_as_they_are_written_also_where_times_are_equal(look, steps)
             stack.pop()
             events.append({"ph": "E", "pid": 1, "tid": 1, "ts": time})
     if events:
-        found = look(events)
+        found = import_trace(events)
         assert found.parents() == parents
         assert len(found.graph.strands) == 1
 
 
-def test_both_halves_have_arguments_and_of_one_that_both_have_the_ends_counts(look):
+def test_chrome_halves_merge_arguments_and_the_end_wins(import_trace):
     half = {"pid": 1, "tid": 1}
     about = half | {"cat": "net", "id": 1, "name": "b"}
-    found = look([
+    found = import_trace([
         half | {"ph": "B", "name": "a", "ts": 1, "args": {"x": 1, "y": 1}},
         half | {"ph": "E", "ts": 5, "args": {"y": 2, "error": "refused"}},
         about | {"ph": "b", "ts": 6, "args": {"x": 3}},
@@ -103,9 +103,9 @@ def test_both_halves_have_arguments_and_of_one_that_both_have_the_ends_counts(lo
     assert graph.kind.tolist().count(Kind.UNWIND) == 2
 
 
-def test_slices_that_name_their_flow_themselves(look):
+def test_chrome_slices_with_bind_id_make_flow_edges(import_trace):
     flow = {"bind_id": "0x7"}
-    found = look([
+    found = import_trace([
         slice_("put", 10, 20, **flow, flow_out=True),
         slice_("pass", 30, 40, 2, **flow, flow_in=True, flow_out=True),
         {"ph": "B", "name": "get", "pid": 1, "tid": 3, "ts": 50, **flow, "flow_in": True},
@@ -115,9 +115,9 @@ def test_slices_that_name_their_flow_themselves(look):
     assert found.problems == []
 
 
-def test_flows_lead_from_slice_to_slice(look):
+def test_chrome_flow_events_make_edges_between_slices(import_trace):
     flow = {"cat": "queue", "name": "item", "id": 7, "pid": 1}
-    found = look([
+    found = import_trace([
         slice_("put", 10, 20), slice_("get", 30, 50, 2), slice_("use", 60, 70, 2),
         flow | {"ph": "s", "tid": 1, "ts": 12},
         flow | {"ph": "t", "tid": 2, "ts": 35},
@@ -127,15 +127,17 @@ def test_flows_lead_from_slice_to_slice(look):
     assert found.edges() == [("queue", 12_000, 35_000, "put", "get"), ("queue", 35_000, 60_000, "get", "use")]
 
 
-def test_a_flow_that_is_half_there_is_counted(look):
+def test_chrome_flow_with_missing_end_is_counted(import_trace):
     flow = {"cat": "q", "name": "n", "pid": 1, "tid": 1}
-    found = look([slice_("a", 10, 20), flow | {"ph": "f", "ts": 11, "id": 1}, flow | {"ph": "s", "ts": 12, "id": 2}])
+    found = import_trace(
+        [slice_("a", 10, 20), flow | {"ph": "f", "ts": 11, "id": 1}, flow | {"ph": "s", "ts": 12, "id": 2}]
+    )
     assert found.problems == ["1 flow: it ends without a beginning; left out", "1 flow: it has no end"]
 
 
-def test_asynchronous_slices_follow_from_the_slice_that_began_them(look):
+def test_chrome_asynchronous_slice_follows_from_starting_slice(import_trace):
     about = {"cat": "net", "id": "0x1", "pid": 1, "tid": 1}
-    found = look([
+    found = import_trace([
         slice_("main", 10, 20),
         about | {"ph": "b", "name": "fetch", "ts": 12},
         about | {"ph": "b", "name": "connect", "ts": 13},
@@ -154,9 +156,9 @@ def test_asynchronous_slices_follow_from_the_slice_that_began_them(look):
     ]  # fmt: skip
 
 
-def test_names_of_threads_and_processes_are_used_wherever_they_stand(look):
+def test_chrome_names_of_threads_and_processes_may_come_last(import_trace):
     name = {"ph": "M", "pid": 1}
-    found = look([
+    found = import_trace([
         slice_("a", 1, 2, 5), slice_("b", 1, 2, 6), slice_("c", 1, 2, 7),
         name | {"tid": 0, "name": "process_name", "args": {"name": "app"}},
         name | {"tid": 5, "name": "thread_name", "args": {"name": "main"}},
@@ -168,8 +170,8 @@ def test_names_of_threads_and_processes_are_used_wherever_they_stand(look):
     assert found.graph.processes[0].pid == 1
 
 
-def test_viztracers_names_are_places_in_the_code(look):
-    found = look(
+def test_chrome_names_of_viztracer_are_source_locations(import_trace):
+    found = import_trace(
         [slice_("run (/usr/lib/python3.12/asyncio/runners.py:86)", 1, 9), slice_("builtins.len", 2, 3, cat="FEE")]
     )
     sites = {(site.module, site.qualname, site.file, site.line) for site in found.graph.sites if site.module}
@@ -179,42 +181,44 @@ def test_viztracers_names_are_places_in_the_code(look):
     }
 
 
-def test_times_keep_their_nanoseconds(look):
+def test_chrome_times_keep_nanoseconds(import_trace):
     text = '[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1600000000000000.123,"dur":0.877}]'
-    assert look(text).spans() == [("a", 1600000000000000123, 1600000000000001000)]
+    assert import_trace(text).spans() == [("a", 1600000000000000123, 1600000000000001000)]
 
 
-def test_counters_and_their_like_are_counted_not_read(look):
-    found = look([slice_("a", 1, 2), *({"ph": phase, "pid": 1, "tid": 1, "ts": 1, "name": "x"} for phase in "CCOP")])
+def test_chrome_counters_and_samples_are_counted_and_left_out(import_trace):
+    found = import_trace(
+        [slice_("a", 1, 2), *({"ph": phase, "pid": 1, "tid": 1, "ts": 1, "name": "x"} for phase in "CCOP")]
+    )
     assert found.read.spans == 1
     assert found.problems == [
-        "2 counters: nothing that happens in time; left out",
-        "1 object: nothing that happens in time; left out",
-        "1 sample: nothing that happens in time; left out",
+        "2 counters: not an event in time; left out",
+        "1 object: not an event in time; left out",
+        "1 sample: not an event in time; left out",
     ]
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
 @pytest.mark.parametrize("as_object", [False, True], ids=["array", "object"])
-def test_a_list_that_is_cut_off_is_read_up_to_there(look, cut, as_object):
+def test_chrome_truncated_list_is_read_up_to_the_end(import_trace, cut, as_object):
     events = [slice_(f"s{number}", number, number + 1) for number in range(100)]
     text = json.dumps({"traceEvents": events} if as_object else events, separators=(",", ":"))
-    found = look(text[:-cut] if cut < 50 or as_object else text[:-cut])
+    found = import_trace(text[:-cut] if cut < 50 or as_object else text[:-cut])
     assert 98 <= found.read.spans <= 100
-    assert any("the file ends inside its list" in problem for problem in found.problems)
+    assert any("the file is cut off inside its list" in problem for problem in found.problems)
 
 
-def test_a_slice_that_crosses_anothers_end_has_a_strand_of_its_own(look):
-    found = look([slice_("a", 10, 30), slice_("b", 20, 40)])
+def test_chrome_slice_that_crosses_another_gets_separate_strand(import_trace):
+    found = import_trace([slice_("a", 10, 30), slice_("b", 20, 40)])
     assert found.spans() == [("a", 10_000, 30_000), ("b", 20_000, 40_000)]
     assert len(found.graph.strands) == 2 and "crosses" in found.problems[0]
 
 
-def test_a_failed_slice_ends_so(look):
-    found = look([slice_("a", 1, 2, args={"error": True})])
+def test_chrome_slice_with_error_ends_with_unwind(import_trace):
+    found = import_trace([slice_("a", 1, 2, args={"error": True})])
     assert found.graph.kind[-1] == Kind.UNWIND
 
 
-def test_chrome_file_without_a_list_of_events_is_refused(look):
-    with pytest.raises(FormatError, match="a list of trace events is expected"):
-        look("17", format_="chrome")
+def test_chrome_file_without_a_list_of_events_is_refused(import_trace):
+    with pytest.raises(FormatError, match="expected a list of trace events"):
+        import_trace("17", format_="chrome")

@@ -1,4 +1,4 @@
-"""Runs written as OTLP and Chrome's trace events: others' readers accept them, and reading them back gives the same run."""
+"""Runs exported as OTLP and Chrome trace events are accepted by other readers and imported unchanged."""
 
 import io
 import json
@@ -42,7 +42,7 @@ def written(graph, format_):
 
 
 def scopes(graph):
-    """Every call: function, both ends' times, how it ended, its caller's beginning, and where it ran."""
+    """Return for every call its function, both times, how it ended, its caller's beginning, its process and strand."""
     rows = zip(graph.calls.enter.tolist(), graph.calls.exit.tolist(), graph.calls.caller.tolist(), strict=True)
     return Counter(
         (
@@ -90,7 +90,7 @@ def lines(graph):
 
 
 def record(run, actions):
-    """Threads of two processes that do as they are told; whatever is open at the end is left."""
+    """Record actions of threads of two processes; calls that are open at the end exit."""
     threads = []
     for name in ("client", "server"):
         process = run.process(name)
@@ -119,14 +119,14 @@ def record(run, actions):
 
 
 @pytest.mark.parametrize("format_", list(WRITERS))
-def test_a_run_comes_back(new_run, look, format_):
+def test_export_import_round_trip_keeps_calls_edges_and_lines(new_run, import_trace, format_):
     @settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(ACTIONS), st.integers(0, 4)), min_size=1, max_size=40))
     def check(actions):
         graph = record(new_run(), actions)
         if not len(graph.calls.enter) and not len(graph.edge_src) and not len(graph.rows_of([Kind.LOG, Kind.MARK])):
             return
-        back = look(written(graph, format_)).graph
+        back = import_trace(written(graph, format_)).graph
         assert scopes(back) == scopes(graph)
         assert edges(back) == edges(graph)
         assert lines(back) == lines(graph)
@@ -143,7 +143,7 @@ def graph(run):
     return run.graph()
 
 
-def test_protobuf_is_what_the_protocols_own_reader_reads(graph):
+def test_export_otlp_protobuf_is_read_by_opentelemetry(graph):
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
     data = TracesData.FromString(written(graph, "otlp-proto"))
@@ -152,7 +152,7 @@ def test_protobuf_is_what_the_protocols_own_reader_reads(graph):
     assert len(by_id) == len(spans) and all(len(span.trace_id) == 16 and len(span.span_id) == 8 for span in spans)
     named = {span.name: span for span in spans}
     assert by_id[named["read"].parent_span_id].name == "serve"
-    # Across processes the parent is the span that sent the message.
+    # The parent of a span in another process is the span that sent the message.
     assert by_id[named["serve"].parent_span_id].name == "call"
     assert named["read"].status.code == 2
     assert {link.span_id for link in named["call"].links} == {named["serve"].span_id}
@@ -162,7 +162,7 @@ def test_protobuf_is_what_the_protocols_own_reader_reads(graph):
     }
 
 
-def test_json_and_protobuf_say_the_same(graph):
+def test_export_otlp_json_and_protobuf_have_equal_spans(graph):
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
     document = json.loads(written(graph, "otlp"))
@@ -179,12 +179,12 @@ def test_json_and_protobuf_say_the_same(graph):
     ]
 
 
-def test_ids_are_the_same_in_every_export(graph):
+def test_export_otlp_ids_are_the_same_in_every_export(graph):
     assert written(graph, "otlp") == written(graph, "otlp")
 
 
 def check_trace_events(events):
-    """What Perfetto's importer wants: slices of a thread nest, flows have both ends, asynchronous slices come in pairs."""
+    """Check what Perfetto's importer requires: slices of a thread nest, flows and asynchronous slices have both ends."""
     named = {(event["pid"], event["tid"]) for event in events if event["ph"] == "M"}
     stacks, flows, pairs = {}, {}, Counter()
     for event in sorted(
@@ -205,15 +205,15 @@ def check_trace_events(events):
     assert all(ends == ["s", "f"] for ends in flows.values()) and not any(pairs.values())
 
 
-def test_trace_events_are_what_perfetto_wants(graph):
+def test_export_chrome_meets_rules_of_perfetto(graph):
     document = json.loads(written(graph, "chrome"))
     check_trace_events(document["traceEvents"])
     assert Counter(event["ph"] for event in document["traceEvents"]) == {"M": 4, "X": 3, "s": 2, "f": 2, "i": 1}
 
 
-def test_calls_that_do_not_nest_are_asynchronous_slices(run, look):
+def test_export_chrome_calls_that_do_not_nest_are_asynchronous(run, import_trace):
     thread = run.process().thread()
-    # A generator goes on inside another call, and ends there.
+    # A generator is resumed inside another call and ends there.
     thread.enter("app:main").enter("app:gen").suspend("app:gen").enter("app:other")
     thread.resume("app:gen").exit("app:gen").exit("app:other").exit("app:main")
     graph = run.graph()
@@ -223,14 +223,14 @@ def test_calls_that_do_not_nest_are_asynchronous_slices(run, look):
         "app:other"
     ]
     for format_ in ("otlp", "chrome"):
-        back = look(written(graph, format_))
+        back = import_trace(written(graph, format_))
         assert sorted(name for name, *_ in back.spans()) == ["gen", "main", "other"]
         assert back.parents()["other"] == "main" or format_ == "chrome"
 
 
 @pytest.fixture
 def torn(run):
-    """A thread that counted some calls for a time, with a hole in what came before that."""
+    """Return the graph of a thread that lost records and later only counted some calls."""
     process = run.process()
     hot = process.site("app:hot")
     thread = process.thread()
@@ -241,7 +241,7 @@ def torn(run):
     return replace(run.graph(), lost=(Gap(0, 0, 1, None, "they were dropped"),))
 
 
-def test_export_of_missing_events_writes_lost_records_that_import_reads(torn, look):
+def test_export_of_missing_events_writes_lost_records_that_import_reads(torn, import_trace):
     assert [(gap.lost, gap.why) for gap in gaps(torn)] == [(None, "they were dropped"), (41, "app:hot: too dear")]
     events = json.loads(written(torn, "chrome"))["traceEvents"]
     check_trace_events(events)
@@ -254,7 +254,7 @@ def test_export_of_missing_events_writes_lost_records_that_import_reads(torn, lo
         ("e", begun + 4, counted),
     ]
     for format_ in WRITERS:
-        back = look(written(torn, format_)).graph
+        back = import_trace(written(torn, format_)).graph
         assert scopes(back) == scopes(torn), format_
         assert sorted((gap.lost or 0, gap.why) for gap in gaps(back)) == [
             (0, "they were dropped"),
@@ -263,13 +263,13 @@ def test_export_of_missing_events_writes_lost_records_that_import_reads(torn, lo
         assert {back.wall_ns(gap.before) - torn.wall_ns(0) for gap in gaps(back)} == {1000, 4000}
 
 
-def test_calls_that_were_only_counted_go_to_perfetto_and_come_back(torn, look):
+def test_export_chrome_counted_calls_are_imported_again(torn, import_trace):
     assert json.loads(written(torn, "chrome"))["otherData"]["clew.counted"] == {"app:hot": 41}
-    back = look(written(torn, "chrome")).graph
+    back = import_trace(written(torn, "chrome")).graph
     assert {back.sites[site].label: calls for site, calls in back.counted.items()} == {"app:hot": 41}
 
 
-def test_suspensions_are_slices_of_their_own_and_no_calls(run, look):
+def test_export_chrome_suspensions_are_slices_but_not_calls(run, import_trace):
     thread = run.process().thread()
     thread.enter("app:main", at=0).enter("app:gen", at=1000).suspend("app:gen", at=2000).resume("app:gen", at=5000)
     thread.exit("app:gen", at=6000).exit("app:main", at=7000)
@@ -279,31 +279,31 @@ def test_suspensions_are_slices_of_their_own_and_no_calls(run, look):
     begun = graph.ts[0] / 1000
     slept = [(event["ph"], event["ts"] - begun, event["name"]) for event in events if event.get("cat") == "suspended"]
     assert slept == [("b", 2, "app:gen"), ("e", 5, "app:gen")]
-    assert scopes(look(written(graph, "chrome")).graph) == scopes(graph)
+    assert scopes(import_trace(written(graph, "chrome")).graph) == scopes(graph)
 
 
-def test_a_foreign_trace_may_call_its_own_slices_so(look):
+def test_import_chrome_foreign_slice_of_category_gap_is_a_span(import_trace):
     events = [
         {"ph": phase, "cat": "gap", "name": "pause", "id": 1, "pid": 1, "tid": 1, "ts": ts}
         for phase, ts in (("b", 1), ("e", 5))
     ]
-    assert [name for name, *_ in look({"traceEvents": events}).spans()] == ["pause"]
+    assert [name for name, *_ in import_trace({"traceEvents": events}).spans()] == ["pause"]
 
 
-def test_a_foreign_trace_goes_out_as_another(look):
+def test_export_of_imported_trace_keeps_calls_and_edges(import_trace):
     place = {"localEndpoint": {"serviceName": "x"}, "traceId": "1"}
     spans = [place | {"id": f"{n}", "name": f"s{n}", "timestamp": 1000 + n, "duration": 9 - n} for n in range(1, 5)]
     for number, span in enumerate(spans[1:], 1):
         span["parentId"] = f"{number}"
-    graph = look(spans).graph
+    graph = import_trace(spans).graph
     for format_ in WRITERS:
-        back = look(written(graph, format_)).graph
+        back = import_trace(written(graph, format_)).graph
         assert scopes(back) == scopes(graph) and edges(back) == edges(graph)
 
 
-def test_an_empty_strand_is_left_out(run, look):
+def test_export_leaves_out_empty_strand(run, import_trace):
     process = run.process()
     process.thread("idle")
     process.thread("busy").enter("app:f").exit("app:f")
-    back = look(written(run.graph(), "otlp")).graph
+    back = import_trace(written(run.graph(), "otlp")).graph
     assert [strand.name for strand in back.strands] == ["busy"] and np.all(back.strand == 0)

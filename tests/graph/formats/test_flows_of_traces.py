@@ -1,4 +1,4 @@
-"""Flows of traces that others wrote are the trees that their spans' parents say."""
+"""The flows of real traces equal the trees of their spans' parents."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ from clew.query.api import Run
 
 
 def spans_of(path):
-    """Per span of an OTLP file: trace, parent, service and name, host, start, end; by trace and id."""
+    """Return the spans of an OTLP file, by trace and id, as (parent, service and name, host, start, end)."""
     found = {}
     with gzip.open(path, "rt") as lines:
         for line in lines:
@@ -28,9 +28,9 @@ def spans_of(path):
 
 
 @pytest.mark.parametrize("name", ["healthy-0130", "fault-d"])
-def test_the_flows_of_a_trace_are_its_spans_parents(look, shared_file, tmp_path, name):
+def test_flows_of_trace_equal_trees_of_span_parents(import_trace, shared_file, tmp_path, name):
     path = shared_file("trainticket", f"{name}.jsonl.gz")
-    graph = look(path).graph
+    graph = import_trace(path).graph
     flows = Flows.of(Run(graph.info, tmp_path, [], graph))
     spans = spans_of(path)
     below = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Runs that are made of others' files: what cannot be made is refused in one line."""
+"""Import foreign files as runs; a file that cannot be imported is refused in one line."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from clew.records.run.directory import create_run, load_run
 
 @pytest.fixture
 def too_deep(tmp_path, monkeypatch):
-    """A file that any reader loses itself in."""
+    """Return a file that makes every reader recurse without end."""
 
     def read(*given):
         return read(*given)
@@ -21,7 +21,7 @@ def too_deep(tmp_path, monkeypatch):
 
 
 def test_import_of_too_deeply_nested_file_names_it_and_makes_no_run(tmp_path, too_deep):
-    with pytest.raises(RunError, match=r"deep\.json: it is nested too deeply to be read"):
+    with pytest.raises(RunError, match=r"deep\.json: nested too deeply to be read"):
         import_run.import_run(tmp_path, [too_deep])
     assert list((tmp_path / ".clew" / "runs").iterdir()) == []
 
@@ -32,5 +32,5 @@ def test_import_of_too_deeply_nested_data_ends_the_run_with_a_note(tmp_path, too
     over = load_run(folder)
     assert over.finished is not None
     assert over.notes == [
-        f"what came cannot be imported: {too_deep}: it is nested too deeply to be read; write or download it again"
+        f"the received data cannot be imported: {too_deep}: nested too deeply to be read; write or download it again"
     ]

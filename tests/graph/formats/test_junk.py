@@ -1,4 +1,4 @@
-"""Whatever stands in a file in place of what should: it is read, or refused in one line."""
+"""A file with any value in the wrong place is read, or refused in one line."""
 
 import io
 import json
@@ -49,7 +49,7 @@ CHROME = {"traceEvents": [
 
 
 def places(value, way=()):
-    """Every place in a document."""
+    """Yield the path of every value in a document."""
     yield way
     if isinstance(value, dict | list):
         for key in value if isinstance(value, dict) else range(len(value)):
@@ -67,18 +67,18 @@ def changed(document, way, junk):
     return document
 
 
-def own(look, write):
+def own(import_trace, write):
     file = io.BytesIO()
-    write(look(writers.otlp(SPANS)).graph, file)
+    write(import_trace(writers.otlp(SPANS)).graph, file)
     return json.loads(file.getvalue())
 
 
 @pytest.mark.parametrize("format_", ["otlp", "jaeger", "zipkin", "chrome", "own otlp", "own chrome"])
-def test_anything_anywhere(look, format_):
+def test_formats_junk_in_any_place_is_read_or_refused(import_trace, format_):
     if format_ == "chrome":
         document = CHROME
     elif format_.startswith("own"):
-        document = own(look, write_json if format_ == "own otlp" else write_chrome)
+        document = own(import_trace, write_json if format_ == "own otlp" else write_chrome)
     else:
         document = writers.ALL[format_](SPANS)
     chance = random.Random(format_)
@@ -87,8 +87,8 @@ def test_anything_anywhere(look, format_):
     for way in chance.sample(every, min(len(every), 40)):
         for junk in chance.sample(JUNK, 3):
             try:
-                graph = look(changed(document, way, junk), format_=name).graph
-                # All of it can be kept and printed.
+                graph = import_trace(changed(document, way, junk), format_=name).graph
+                # All texts can be encoded and printed.
                 repr((graph.strings, graph.sites, graph.strands, graph.processes)).encode()
                 "".join([*graph.strings, *(site.label for site in graph.sites)]).encode()
             except FormatError as error:
@@ -96,11 +96,11 @@ def test_anything_anywhere(look, format_):
 
 
 @pytest.mark.parametrize("format_", ["jaeger", "zipkin", "chrome"])
-def test_cut_or_bent(look, format_):
+def test_formats_truncated_or_corrupted_file_is_read_or_refused(import_trace, format_):
     whole = json.dumps(CHROME if format_ == "chrome" else writers.ALL[format_](SPANS)).encode()
     for at in range(1, len(whole), 17):
         for data in (whole[:at], whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :]):
             try:
-                look(data)
+                import_trace(data)
             except FormatError as error:
                 assert "trace0" in str(error)

@@ -1,4 +1,4 @@
-"""Real traces that others wrote: as many spans and lines as an independent count finds, and every operator works on them."""
+"""Real traces of other tools have as many spans and lines as an independent count, and every operator accepts them."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ TRAINTICKET = [
 
 
 def use(found):
-    """Asks the graph all kinds of questions; none may fail, or take time that is not there."""
+    """Apply the operators to the graph and check that the critical path adds up."""
     graph = found.graph
     last = int(np.argmax(graph.ts))
     cut = slice_events(graph, [last], "backward")
@@ -34,11 +34,11 @@ def use(found):
 
 
 @pytest.mark.parametrize("name", ["chord.log", "tsviz_fslock_24t_4sp.log"])
-def test_logs_with_vector_clocks(look, shared_file, name):
+def test_real_vector_clock_logs_have_all_events(import_trace, shared_file, name):
     file = shared_file("shiviz", name)
     text = file.read_text()
     clocks = re.findall(r"^\S+ \{.*\}$", text, re.M)
-    found = look(file)
+    found = import_trace(file)
     kinds = Counter(found.graph.kind.tolist())
     calls = len(re.findall(r"(?:Entering|Exiting) ", text))
     assert kinds[Kind.ENTER] + kinds[Kind.EXIT] == calls
@@ -47,10 +47,10 @@ def test_logs_with_vector_clocks(look, shared_file, name):
 
 
 @pytest.mark.parametrize("name", ["async_simple.json", "multithread.json"])
-def test_chrome(look, shared_file, name):
+def test_real_chrome_files_have_all_slices(import_trace, shared_file, name):
     file = shared_file("chrome", name)
     events = json.loads(file.read_text())["traceEvents"]
-    found = look(file)
+    found = import_trace(file)
     slices = [event for event in events if event["ph"] == "X"]
     assert found.read.spans == len(slices) and found.problems == []
     assert len(found.graph.strands) == len({(event["pid"], event["tid"]) for event in slices})
@@ -59,24 +59,24 @@ def test_chrome(look, shared_file, name):
     use(found)
 
 
-def test_jaeger(look, shared_file):
-    found = look(shared_file("jaeger", "flamegraph.json"))
+def test_real_jaeger_files_have_all_spans(import_trace, shared_file):
+    found = import_trace(shared_file("jaeger", "flamegraph.json"))
     assert found.read.spans == 4 and len(found.requests()) == 1
     use(found)
-    one, other = (look(shared_file("jaeger", f"otlp2jaeger-{end}.json")) for end in ("in", "out"))
-    # The same trace in two formats, one of them without nanoseconds; its only span is in it twice.
+    one, other = (import_trace(shared_file("jaeger", f"otlp2jaeger-{end}.json")) for end in ("in", "out"))
+    # Both files have the same trace in two formats, one of them without nanoseconds; its only span is there twice.
     assert [name for name, *_ in one.spans()] == [name for name, *_ in other.spans()] == ["okey-dokey-0"] * 2
     assert [(start // 1000, end // 1000) for _, start, end in one.spans()] == [
         (start // 1000, end // 1000) for _, start, end in other.spans()
     ]
-    assert any("its id was there before" in problem for problem in one.problems)
+    assert any("its id is not unique" in problem for problem in one.problems)
 
 
 @pytest.mark.parametrize("name", ["messaging-kafka.json", "smartthings-mobile-web-install.json"])
-def test_zipkin(look, shared_file, name):
+def test_real_zipkin_files_have_all_spans(import_trace, shared_file, name):
     file = shared_file("zipkin", name)
     spans = json.loads(file.read_text())
-    found = look(file)
+    found = import_trace(file)
     assert found.read.spans == len(spans)
     assert found.read.logs == sum(len(span.get("annotations", [])) for span in spans)
     named = Counter(span.get("name", "") for span in spans)
@@ -87,15 +87,15 @@ def test_zipkin(look, shared_file, name):
     use(found)
 
 
-def test_otlps_own_examples(look, shared_file):
-    found = look(shared_file("otlp", "trace.json"), shared_file("otlp", "logs.json"))
+def test_real_otlp_examples_are_read(import_trace, shared_file):
+    found = import_trace(shared_file("otlp", "trace.json"), shared_file("otlp", "logs.json"))
     assert found.spans() == [("I'm a server span", 1544712660000000000, 1544712661000000000)]
-    # The line has the span's ids, and a time inside it.
+    # The log line has the span's ids and a time inside the span.
     assert found.logs() == [("Example log record", 20, 1544712660300000000, "I'm a server span")]
 
 
 @pytest.mark.parametrize("name", TRAINTICKET)
-def test_trainticket(look, shared_file, name):
+def test_real_trainticket_files_have_all_spans_and_logs(import_trace, shared_file, name):
     file = shared_file("trainticket", f"{name}.jsonl.gz")
     spans = logs = 0
     with gzip.open(file, "rt") as lines:
@@ -105,13 +105,13 @@ def test_trainticket(look, shared_file, name):
                 spans += sum(len(scope["spans"]) for scope in resource["scopeSpans"])
             for resource in document.get("resourceLogs", []):
                 logs += sum(len(scope["logRecords"]) for scope in resource["scopeLogs"])
-    found = look(file)
+    found = import_trace(file)
     assert (found.read.spans, found.read.logs) == (spans, logs)
     use(found)
 
 
-def test_lines_find_their_spans_in_another_file(look, shared_file):
-    found = look(*(shared_file("trainticket", f"healthy-0129{part}.jsonl.gz") for part in ("", "-logs")))
+def test_real_log_lines_are_placed_in_spans_of_another_file(import_trace, shared_file):
+    found = import_trace(*(shared_file("trainticket", f"healthy-0129{part}.jsonl.gz") for part in ("", "-logs")))
     graph = found.graph
     inside = sum(1 for _, _, _, span in found.logs() if span)
     beside = next(int(problem.split()[0].replace(",", "")) for problem in found.problems if "outside" in problem)

@@ -1,4 +1,4 @@
-"""Random span forests, written in each format and read back: spans, parents, times, lines are what they were."""
+"""Random span forests written in each format and read back keep their spans, parents, times and lines."""
 
 import networkx as nx
 import pytest
@@ -15,7 +15,7 @@ QUICK = settings(max_examples=examples(60), deadline=None, suppress_health_check
 
 @st.composite
 def forests(draw, *, nested):
-    """Spans whose children are inside them (`nested`), or anywhere."""
+    """Return spans; with `nested`, children lie inside their parents."""
     spans = []
     for number in range(draw(st.integers(1, 9))):
         parent = draw(st.one_of(st.none(), st.integers(0, number - 1))) if number else None
@@ -43,11 +43,11 @@ def forests(draw, *, nested):
 
 @pytest.mark.parametrize("format_", list(writers.ALL))
 @pytest.mark.parametrize("nested", [True, False], ids=["nested", "anywhere"])
-def test_spans_parents_times_and_lines_come_back(look, format_, nested):
+def test_span_forest_round_trip_keeps_parents_times_and_logs(import_trace, format_, nested):
     @QUICK
     @given(forests(nested=nested))
     def check(spans):
-        found = look(writers.ALL[format_](spans))
+        found = import_trace(writers.ALL[format_](spans))
         assert found.spans() == sorted((span.name, span.start * 1000, span.end * 1000) for span in spans)
         expected = {span.name: None if span.parent is None else spans[span.parent].name for span in spans}
         assert found.parents() == expected
@@ -60,8 +60,8 @@ def test_spans_parents_times_and_lines_come_back(look, format_, nested):
     check()
 
 
-def test_jaeger_span_inside_an_abandoned_one_keeps_its_times(look):
-    """What is around `s1` ends at 2, so all below was given up then, and `s2` begins later still."""
+def test_jaeger_span_inside_an_abandoned_one_keeps_its_times(import_trace):
+    """`s0` ends at 2 and abandons `s1` and all spans below it; `s2` begins only after that."""
 
     def span(name, start, end, parent, service):
         return writers.Span(name, BASE + start, BASE + end, parent, service, "internal", False, logs=[])
@@ -72,19 +72,19 @@ def test_jaeger_span_inside_an_abandoned_one_keeps_its_times(look):
         span("s2", 3, 3, 1, "shop"),
         span("s3", 1, 3, 2, "shop"),
     ]
-    found = look(writers.jaeger(spans))
+    found = import_trace(writers.jaeger(spans))
     assert found.spans() == sorted((span.name, span.start * 1000, span.end * 1000) for span in spans)
 
 
 @QUICK
 @given(forests(nested=True))
-def test_a_span_waits_for_every_child_that_it_outlives(look, spans):
-    """The oracle: with children inside their parents, all of a child is between its parent's beginning and end."""
+def test_span_forest_span_waits_for_every_child_that_it_outlives(import_trace, spans):
+    """If children lie inside their parents, all of a child is between its parent's beginning and end."""
     for span in spans:
-        # No two overlap by a single microsecond, which counts as one after the other.
+        # Avoid overlaps of a single microsecond, which count as sequential.
         span.start, span.end = 2 * span.start - BASE, 2 * span.end - BASE
         span.logs = [(2 * time - BASE, text) for time, text in span.logs]
-    found = look(writers.jaeger(spans))
+    found = import_trace(writers.jaeger(spans))
     graph = found.graph
     order = nx.DiGraph()
     order.add_nodes_from(range(len(graph)))
@@ -95,7 +95,7 @@ def test_a_span_waits_for_every_child_that_it_outlives(look, spans):
     assert nx.is_directed_acyclic_graph(order)
     enter = {found.name(row): row for row in found.calls}
     exit_ = {found.name(row): graph.exit_of(row) for row in found.calls}
-    # The answer is sent just before the end.
+    # The answer is sent immediately before the end.
     last = {name: row - (graph.kind[row - 1] == Kind.SEND) for name, row in exit_.items()}
     for span in spans:
         if span.parent is None:
@@ -108,8 +108,8 @@ def test_a_span_waits_for_every_child_that_it_outlives(look, spans):
 
 @QUICK
 @given(forests(nested=False), st.data())
-def test_span_forest_with_odd_values_opens(look, spans, data):
-    """Ids that come twice, parents in circles or nowhere, times that are absurd."""
+def test_span_forest_with_odd_values_opens(import_trace, spans, data):
+    """Use duplicate ids, circular or missing parents, and absurd times."""
     document = writers.zipkin(spans)
     for one in document:
         change = data.draw(st.sampled_from(("", "id", "parent", "self", "time", "duration", "none")))
@@ -126,5 +126,5 @@ def test_span_forest_with_odd_values_opens(look, spans, data):
         elif change == "none":
             for name in ("timestamp", "duration", "kind", "parentId", "localEndpoint"):
                 one.pop(name, None)
-    found = look(document)
+    found = import_trace(document)
     assert found.read.spans == len(spans)

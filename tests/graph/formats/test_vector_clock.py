@@ -1,4 +1,4 @@
-"""Logs with vector clocks: happens-before is just what the clocks say, with no edge too many."""
+"""Logs with vector clocks: the graph's order equals that of the clocks, with as few edges as possible."""
 
 import json
 
@@ -15,7 +15,7 @@ HOST_FIRST, EVENT_FIRST, ONE_LINE, WITH_TIMES = "host first", "event first", "on
 
 
 def write(events, form=HOST_FIRST):
-    """Events as (host, clock, text)."""
+    """Return a log of events given as (host, clock, text)."""
     lines = []
     for number, (host, clock, text) in enumerate(events):
         head = f"{host} {json.dumps(clock)}"
@@ -32,7 +32,7 @@ def write(events, form=HOST_FIRST):
 
 @st.composite
 def exchanges(draw):
-    """Hosts that work and send each other messages; in the order in which it happens."""
+    """Return the events, in order, of hosts that work and send each other messages."""
     hosts = [f"h{number}" for number in range(draw(st.integers(1, 4)))]
     clocks = {host: {} for host in hosts}
     inbox = {host: [] for host in hosts}
@@ -51,16 +51,16 @@ def exchanges(draw):
 
 
 def before(one, other):
-    """Does a clock come before another one?"""
+    """Return whether a clock is before another clock."""
     return one != other and all(other.get(host, 0) >= count for host, count in one.items())
 
 
 @pytest.mark.parametrize("form", [HOST_FIRST, EVENT_FIRST, ONE_LINE, WITH_TIMES])
-def test_order_is_what_the_clocks_say(look, form):
+def test_vector_clock_order_equals_order_of_clocks(import_trace, form):
     @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
     @given(exchanges())
     def check(events):
-        found = look(write(events, form))
+        found = import_trace(write(events, form))
         graph = found.graph
         lines = {graph.text(row): row for row in graph.rows_of([Kind.LOG]).tolist()}
         assert sorted(lines) == sorted(text for _, _, text in events)
@@ -75,7 +75,7 @@ def test_order_is_what_the_clocks_say(look, form):
         for one, clock in clocks.items():
             for other, later in clocks.items():
                 assert (lines[other] in reached[lines[one]]) == before(clock, later), (one, other)
-        # The fewest edges: those of the transitive reduction that lead from host to host.
+        # The fewest possible edges are those of the transitive reduction that lead from host to host.
         whole = nx.DiGraph([(a, b) for a in clocks for b in clocks if before(clocks[a], clocks[b])])
         least = nx.transitive_reduction(whole) if len(whole) else whole
         home = {text: host for host, _, text in events}
@@ -85,7 +85,7 @@ def test_order_is_what_the_clocks_say(look, form):
     check()
 
 
-def test_a_pattern_of_ones_own(look):
+def test_vector_clock_custom_pattern_is_used(import_trace):
     text = "\n".join(
         f"[{second}] <{host}> {level} {text} || {json.dumps(clock)}"
         for second, host, level, text, clock in (
@@ -94,7 +94,7 @@ def test_a_pattern_of_ones_own(look):
         )
     )
     pattern = r"^\[(?<timestamp>\S+)\] <(?<host>\w+)> (?<level>\w+) (?<event>.*) \|\| (?<clock>\{.*\})$"
-    found = look(text, pattern=pattern)
+    found = import_trace(text, pattern=pattern)
     assert [(text, level) for text, level, _, _ in found.logs()] == [("got it", 40), ("sent it", 30)]
     assert found.graph.info.started == 1714557600_500_000_000
     assert [(source, target) for _, source, target, _, _ in found.edges()] == [
@@ -102,37 +102,39 @@ def test_a_pattern_of_ones_own(look):
     ]
 
 
-def test_enters_and_exits_are_calls(look):
+def test_vector_clock_entering_and_exiting_lines_are_calls(import_trace):
     clocks = [("a", {"a": number + 1}) for number in range(4)]
     texts = ["Entering read", "Entering lock", "Exiting lock", "Exiting read"]
-    found = look(write([(host, clock, text) for (host, clock), text in zip(clocks, texts, strict=True)], WITH_TIMES))
+    found = import_trace(
+        write([(host, clock, text) for (host, clock), text in zip(clocks, texts, strict=True)], WITH_TIMES)
+    )
     assert [name for name, *_ in found.spans()] == ["lock", "read"]
     assert found.parents() == {"lock": "read", "read": None}
 
 
-def test_vector_clocks_that_contradict_each_other_are_left_out_and_reported(look):
-    found = look(write([("a", {"a": 1, "b": 1}, "x"), ("b", {"a": 1, "b": 1}, "y")]))
+def test_vector_clock_contradiction_is_left_out_and_reported(import_trace):
+    found = import_trace(write([("a", {"a": 1, "b": 1}, "x"), ("b", {"a": 1, "b": 1}, "y")]))
     assert len(found.graph.edge_src) == 1
     assert any("contradicts" in problem for problem in found.problems)
 
 
-def test_events_that_the_log_does_not_have_are_counted(look):
-    found = look(write([("a", {"a": 1}, "x"), ("b", {"a": 3, "b": 1}, "y")]))
-    # The last event of a's that is there stands for the one that is not.
+def test_vector_clock_missing_events_are_counted(import_trace):
+    found = import_trace(write([("a", {"a": 1}, "x"), ("b", {"a": 3, "b": 1}, "y")]))
+    # The last known event of a replaces the missing one.
     assert len(found.graph.edge_src) == 1
-    assert any("of an event that the log does not have" in problem for problem in found.problems)
+    assert any("its event is not in the log" in problem for problem in found.problems)
 
 
 @pytest.mark.parametrize("pattern, said", [
     ("(?<host>", "not a regular expression"),
-    (r"(?<host>\S+) (?<event>.*)", "no group clock"),
-    (r"NOTHING (?<host>\S+) (?<clock>\{\}) (?<event>.*)", "nothing in it matches"),
+    (r"(?<host>\S+) (?<event>.*)", "missing groups: clock"),
+    (r"NOTHING (?<host>\S+) (?<clock>\{\}) (?<event>.*)", "no line matches"),
 ])  # fmt: skip
-def test_a_wrong_pattern_is_told(look, pattern, said):
+def test_vector_clock_invalid_pattern_is_refused(import_trace, pattern, said):
     with pytest.raises(FormatError, match=said):
-        look(write([("a", {"a": 1}, "x")]), pattern=pattern)
+        import_trace(write([("a", {"a": 1}, "x")]), pattern=pattern)
 
 
-def test_lines_of_no_event_are_counted(look):
-    found = look("# a header\n\n" + write([("a", {"a": 1}, "x"), ("a", {"a": 2}, "y")]))
-    assert "1 line: of no event, by the pattern; left out" in found.problems
+def test_vector_clock_lines_without_event_are_counted(import_trace):
+    found = import_trace("# a header\n\n" + write([("a", {"a": 1}, "x"), ("a", {"a": 2}, "y")]))
+    assert "1 line: not matched by the pattern; left out" in found.problems

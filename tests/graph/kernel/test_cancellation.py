@@ -1,4 +1,4 @@
-"""Walks in C end where they are when something was thrown into their thread, and leave nothing behind for the next ones."""
+"""C kernels stop when an exception is thrown into their thread, and the next calls give whole answers."""
 
 import ctypes
 import operator
@@ -21,7 +21,7 @@ class Thrown(BaseException):
 
 
 def interrupted(walk, *given):
-    """Runs a walk with something thrown before: in C all along, so that the interpreter has no chance to raise it first."""
+    """Run a kernel with an exception pending; all in C, so that the interpreter cannot raise it first."""
     throw = partial(
         ctypes.pythonapi.PyThreadState_SetAsyncExc,
         ctypes.c_ulong(threading.get_ident()),
@@ -31,7 +31,7 @@ def interrupted(walk, *given):
         deque(map(operator.call, [throw, partial(walk, *given)]))
 
 
-def test_calls_are_nested_no_further():
+def test_nest_kernel_when_cancelled_leaves_columns_unchanged():
     events = 10
     kind, site = np.full(events, Kind.ENTER, np.uint8), np.zeros(events, np.uint32)
     call, inner = np.full(events, 7, np.int32), np.full(events, 7, np.int32)
@@ -42,7 +42,7 @@ def test_calls_are_nested_no_further():
     assert kernels.nest(*given) == (events, 0, 0)
 
 
-def test_times_of_calls_are_added_up_no_further():
+def test_durations_kernel_when_cancelled_adds_no_times():
     rows, wide = np.zeros(4, np.int64), np.array([0])
     ts = np.array([0, 1, 2, 9])
     total, own, waiting = (np.zeros(1, np.int64) for _ in range(3))
@@ -64,7 +64,7 @@ def test_times_of_calls_are_added_up_no_further():
 
 
 class Spy:
-    """Stands for a plane and notes what it was asked."""
+    """Wrap a plane and record the arguments of its calls."""
 
     def __init__(self, plane):
         self.plane, self.asked = plane, {}

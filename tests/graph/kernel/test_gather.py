@@ -1,4 +1,4 @@
-"""Aggregating event by event: the walk in C gives what its twin in numpy gives, and both keep every event's part."""
+"""Compare the C kernel for aggregation by event with its numpy oracle; both keep the sums of all events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def graphs_with_calls(draw):
     site = np.array(draw(st.lists(st.integers(0, len(SITES) - 1), **several)), np.uint32)
     ts = np.array(draw(st.lists(st.integers(0, 12), **several)), np.int64)
     start = np.array([*(strand.start for strand in graph.strands), events], np.int64)
-    # Mostly times ascend along strands; sometimes clocks went back.
+    # Times ascend along strands in half of the graphs; in the others clocks may go back.
     if draw(st.booleans()):
         for low, high in zip(start[:-1], start[1:], strict=True):
             ts[low:high] = np.sort(ts[low:high])
@@ -70,7 +70,7 @@ def graphs_with_calls(draw):
 
 @st.composite
 def cuts(draw):
-    """A graph with calls, and a slice or a part of it, or None for all of it."""
+    """Return a graph with calls and a slice of it; None is the whole graph."""
     graph = draw(graphs_with_calls())
     event = st.integers(0, len(graph) - 1)
     roots = np.array(draw(st.lists(event, min_size=1, max_size=3)), np.int64)
@@ -89,7 +89,7 @@ def by_kind(event):
 
 @settings(max_examples=examples(400), deadline=None)
 @given(cuts(), st.sampled_from(["function", "class", "module", "event", "thread", "process", by_kind]))
-def test_the_walk_in_c_gives_the_bytes_of_its_twin(given_, level):
+def test_gather_kernel_equals_numpy_oracle(given_, level):
     graph, cut = given_
     labels = labels_of(graph, level)
     found = Gathered(graph, cut, labels)
@@ -101,7 +101,7 @@ def test_the_walk_in_c_gives_the_bytes_of_its_twin(given_, level):
 
 @settings(max_examples=examples(150), deadline=None)
 @given(cuts(), st.sampled_from(["thread", "process"]))
-def test_nodes_that_are_known_region_by_region_have_the_same_sums_in_both(given_, level):
+def test_gather_kernel_with_nodes_by_region_equals_numpy_oracle(given_, level):
     graph, cut = given_
     known = condenser(graph, level)
     if known is None or hasattr(cut, "rows"):
@@ -115,7 +115,7 @@ def test_nodes_that_are_known_region_by_region_have_the_same_sums_in_both(given_
 
 @settings(max_examples=examples(150), deadline=None)
 @given(cuts())
-def test_every_event_call_and_error_is_in_one_node_and_merging_keeps_the_sums(given_):
+def test_aggregate_counts_every_event_once_and_merging_keeps_sums(given_):
     graph, cut = given_
     made = aggregate(graph if cut is None else cut, "function")
     kinds = graph.kind[made.rows]
@@ -127,7 +127,7 @@ def test_every_event_call_and_error_is_in_one_node_and_merging_keeps_the_sums(gi
         name: int(column.sum()) for name, column in made.sums.items()
     }
     assert len({merged.label(node) for node in range(len(merged))}) == len(merged)
-    # Edge by edge, whatever they are merged by.
+    # Sum the edges one by one, independently of how they are merged.
     between = Counter()
     for edge in made.edges:
         ends = made.label(edge.source), made.label(edge.target)
@@ -150,7 +150,7 @@ def test_every_event_call_and_error_is_in_one_node_and_merging_keeps_the_sums(gi
         assert node.strands == len(set(graph.strand[rows].tolist()))
 
 
-def test_columns_that_lead_astray_are_refused_by_name(graph_of):
+def test_gather_kernel_invalid_column_is_refused_by_name(graph_of):
     graph = replace(graph_of([[0, 0, 1], [2]], [(0, 2), (1, 3)]), sites=SITES)
     assert aggregate(graph, "function").sizes.sum() == 4
     columns = graph.answers["columns for the kernel"]

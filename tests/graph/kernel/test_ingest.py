@@ -1,4 +1,4 @@
-"""The walks in C beside their twins in numpy, on streams of records that nest and on such that do not."""
+"""Compare the C kernels of the build with their numpy oracles on records that nest and on records that do not."""
 
 import itertools
 
@@ -26,7 +26,7 @@ streams = st.lists(st.lists(record, max_size=40), min_size=1, max_size=4)
 
 
 def regular(rng, length):
-    """A strand whose calls nest, with scopes and pauses in them."""
+    """Return the records of a strand whose calls nest, with scopes and pauses."""
     stack, asleep, found = [], [], []
     for _ in range(length):
         what = rng.integers(0, 9)
@@ -80,11 +80,11 @@ def check(strands):
 
 @given(streams)
 @settings(max_examples=examples(300), deadline=None)
-def test_calls_regions_and_durations_are_those_of_the_twin_however_records_nest(strands):
+def test_ingest_kernels_on_any_records_equal_oracles(strands):
     check(strands)
 
 
-def test_calls_regions_and_durations_are_those_of_the_twin_on_long_strands_that_nest():
+def test_ingest_kernels_on_long_nested_strands_equal_oracles():
     rng = np.random.default_rng(5)
     for _ in range(20):
         check([regular(rng, 300) for _ in range(3)])
@@ -98,7 +98,7 @@ units = st.lists(
 
 @given(st.lists(units, max_size=3), st.binary(max_size=160))
 @settings(max_examples=examples(200), deadline=None)
-def test_columns_are_those_of_the_twin_whatever_bytes_were_found_whole(parts, rubbish):
+def test_decode_kernel_on_any_bytes_equals_oracle(parts, rubbish):
     extents = []
     for part in parts:
         data = b""
@@ -140,7 +140,7 @@ def test_ingest_kernel_with_columns_that_do_not_fit_raises():
 
 @given(streams, st.lists(st.tuples(st.integers(0, 159), st.integers(0, 159)), max_size=30), st.randoms())
 @settings(max_examples=examples(200), deadline=None)
-def test_waits_are_those_of_the_twin(strands, pairs, random):
+def test_mark_waits_kernel_equals_oracle(strands, pairs, random):
     kind, _, _, start = columns(strands)
     if not len(kind):
         return
@@ -165,7 +165,7 @@ LOOP_KINDS = [Kind.ENTER, Kind.STEP_BEGIN, Kind.STEP_END, Kind.SCOPE_BEGIN, Kind
     st.sampled_from([np.int32, np.int64]),
 )
 @settings(max_examples=examples(200), deadline=None)
-def test_idle_gaps_are_those_of_the_twin_and_of_the_definition(strands, dtype):
+def test_idle_gaps_kernel_equals_oracle_and_definition(strands, dtype):
     flat = [event for events in strands for event in events]
     kind, site = np.array([one[0] for one in flat], np.uint8), np.array([one[1] for one in flat], np.uint32)
     start = np.cumsum([0] + [len(events) for events in strands]).astype(np.int64)
@@ -184,7 +184,7 @@ def test_idle_gaps_are_those_of_the_twin_and_of_the_definition(strands, dtype):
 
 @given(st.integers(0, 2**32), st.sampled_from([1, 3, 40]), st.integers(0, 200))
 @settings(max_examples=examples(100), deadline=None)
-def test_edges_are_in_the_order_of_the_twin(seed, regions, count):
+def test_edge_order_kernel_equals_oracle(seed, regions, count):
     rng = np.random.default_rng(seed)
     events = 50
     region = np.concatenate((np.arange(regions), rng.integers(0, regions, events))).astype(np.uint32)[:events]
@@ -193,7 +193,7 @@ def test_edges_are_in_the_order_of_the_twin(seed, regions, count):
     given_ = edge_order.Joined(
         rng.integers(0, events, count), rng.integers(0, events, count), rng.integers(1, 4, count).astype(np.uint8)
     )
-    ours, names = edge_order.arranged(given_, region, regions, ext, channel)
+    ours, names = edge_order.sort_edges(given_, region, regions, ext, channel)
     theirs, expected = order_oracle.by_columns(given_, region, regions, ext, channel)
     assert names.tolist() == expected.tolist()
     for name, column in vars(theirs).items():
@@ -202,7 +202,7 @@ def test_edges_are_in_the_order_of_the_twin(seed, regions, count):
     assert ours.kind.tolist() == [line[-1] for line in sorted(lines)]
 
 
-def test_edges_that_lead_nowhere_are_refused():
+def test_edge_order_kernel_refuses_edges_to_unknown_events():
     one, kind = np.array([0], np.int64), np.zeros(1, np.uint8)
     region, ext, channel = np.zeros(1, np.uint32), np.zeros(1, np.int32), np.zeros(1, np.uint32)
     good = one, one, kind, region, 1, ext, channel, one.copy(), one.copy(), kind.copy(), channel.copy()

@@ -1,5 +1,5 @@
-"""The structure plane: the C kernel, its numpy twin, event-by-event traversal, scipy and networkx agree on random graphs;
-what is damaged is refused."""
+"""The C kernel of the structure plane, its numpy oracle, event-by-event traversal, scipy and networkx agree on random
+graphs; damaged arrays are refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KERNELS = {"c": _structure, "python": kernel_reference}
 
 
 class Graph:
-    """A random one: strands of nested regions, edges forward in time or anywhere, many into the first event of a region."""
+    """A random graph: strands of nested regions, edges forward in time or anywhere, many into a region's first event."""
 
     def __init__(self, seed: int, *, strands: int = 5, size: int = 14, edges: int = 40) -> None:
         self.chance = chance = random.Random(seed)
@@ -45,14 +45,14 @@ class Graph:
                 rows.append(stack[-1])
         self.region = np.array(rows, np.uint32)
         self.events = len(rows)
-        # Numbers of regions that no event has.
+        # Add numbers of regions without events.
         self.regions = region + chance.randint(0, 2)
         forward = chance.random() < 0.7
         at_once = chance.random() < 0.3
         self.ts = np.array([chance.randint(0, 9) if at_once else row for row in range(self.events)], np.int64)
         if forward:
             self.ts.sort()
-        # Time is another order than that of rows.
+        # The order by time differs from the order of rows.
         place = list(range(self.events))
         if chance.random() < 0.5:
             place = [row for _, row in sorted((chance.random() + row % 7, row) for row in range(self.events))]
@@ -85,7 +85,7 @@ class Graph:
         )
 
     def expanded(self, allowed=None) -> nx.MultiDiGraph:
-        """Every event a node, fall-through an edge."""
+        """Return the graph with a node for every event and edges between successive events of a region."""
         graph = nx.MultiDiGraph()
         graph.add_nodes_from(range(self.events))
         latest: dict[int, int] = {}
@@ -108,7 +108,7 @@ SEEDS = st.integers(0, 1 << 32)
 
 @settings(max_examples=examples(400), deadline=None)
 @given(SEEDS)
-def test_both_kernels_build_the_same_bytes(seed):
+def test_structure_build_kernel_equals_oracle(seed):
     graph = Graph(seed)
     first = np.flatnonzero(np.diff(graph.region.astype(np.int64), prepend=-1)).astype(np.uint32)
     ends = graph.src.astype(np.uint32), graph.dst.astype(np.uint32)
@@ -120,8 +120,8 @@ def test_both_kernels_build_the_same_bytes(seed):
 
 @settings(max_examples=examples(200), deadline=None)
 @given(SEEDS)
-@example(555796)  # with a region below a circle that comes before it
-def test_regions_are_ranges_of_positions_and_what_hangs_below_one_is_a_range_of_regions(seed):
+@example(555796)  # has a region below a circle that precedes it
+def test_structure_regions_and_subtrees_are_contiguous_ranges(seed):
     graph = Graph(seed)
     structure = graph.structure()
     arrays = structure.arrays
@@ -131,7 +131,7 @@ def test_regions_are_ranges_of_positions_and_what_hangs_below_one_is_a_range_of_
     for number in set(graph.region.tolist()):
         mine = positions[graph.region == number]
         assert mine.tolist() == list(range(int(mine[0]), int(mine[0]) + len(mine)))
-    # A region hangs where its only in-edge that counts comes from, when that enters at its first event.
+    # A region's parent is the source of its only counted in-edge, if that edge enters at its first event.
     counts = np.ones(len(graph.src), bool) if graph.excluded is None else ~graph.excluded
     parents = {}
     for number in sorted(set(graph.region.tolist())):
@@ -151,14 +151,14 @@ def test_regions_are_ranges_of_positions_and_what_hangs_below_one_is_a_range_of_
         else:
             cut += region in parents
         above.append(region)
-    # Only of what hangs in a circle one edge is no tree edge.
+    # Each circle has exactly one edge that is not a tree edge.
     circles = list(nx.simple_cycles(nx.DiGraph((b, a) for a, b in parents.items())))
     assert cut == len(circles)
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(SEEDS)
-def test_slices_are_those_of_the_event_by_event_traversal_of_scipy_and_of_networkx(seed):
+def test_structure_slice_equals_traversal_scipy_and_networkx(seed):
     graph = Graph(seed)
     structure = graph.structure()
     allowed = np.array([graph.chance.random() < 0.7 for _ in graph.src], bool)
@@ -179,7 +179,7 @@ def test_slices_are_those_of_the_event_by_event_traversal_of_scipy_and_of_networ
 
 @settings(max_examples=examples(300), deadline=None)
 @given(SEEDS)
-def test_limits_and_roots_give_the_same_slice_in_both_kernels(seed):
+def test_structure_slice_with_limits_kernel_equals_oracle(seed):
     graph = Graph(seed)
     structure = graph.structure()
     chance = graph.chance
@@ -200,7 +200,7 @@ def test_limits_and_roots_give_the_same_slice_in_both_kernels(seed):
 
 
 def condensed_naively(graph, inside, allowed, label):
-    """Nodes as (first, last, label, events), sorted, and how many edges join which two of them."""
+    """Return the sorted nodes as (first, last, label, events), and the number of edges between each two nodes."""
     expanded = graph.expanded(allowed).subgraph(inside)
     same = nx.Graph((a, b) for a, b in expanded.edges() if label[a] == label[b])
     same.add_nodes_from(inside)
@@ -229,7 +229,7 @@ def condensed(vertices, arcs):
 
 @settings(max_examples=examples(300), deadline=None)
 @given(SEEDS)
-def test_condensed_slices_are_what_networkx_makes_of_their_events(seed):
+def test_structure_condense_equals_networkx(seed):
     graph = Graph(seed)
     structure = graph.structure()
     if not structure.steady:
@@ -252,7 +252,7 @@ def test_condensed_slices_are_what_networkx_makes_of_their_events(seed):
 
 
 @pytest.mark.parametrize("labels_count", [1, 2, 4])
-def test_condensing_over_the_forest_is_condensing_region_by_region(labels_count):
+def test_structure_condense_by_forest_equals_condense_by_region(labels_count):
     tangled = asked = 0
 
     @settings(max_examples=examples(400), deadline=None)
@@ -277,12 +277,12 @@ def test_condensing_over_the_forest_is_condensing_region_by_region(labels_count)
     assert tangled < asked / 2
 
 
-def test_a_large_graph_goes_through_every_way_of_sorting():
+def test_structure_of_large_graph_uses_every_sorting_path():
     chance = np.random.default_rng(3)
     events, regions = 60_000, 900
     region = np.sort(chance.integers(0, regions, events)).astype(np.uint32)
     src, dst = np.sort(chance.integers(0, events, (2, 30_000)), axis=0)
-    # One strand's loop takes most of what is sent.
+    # One strand's loop receives most messages.
     dst[::2] = events - 1 - chance.integers(0, 50, 15_000)
     ts = np.arange(events, dtype=np.int64)
     structure = Structure.of(region=region, regions=regions, src=src, dst=dst, excluded=None, ts=ts)
@@ -295,7 +295,7 @@ def test_a_large_graph_goes_through_every_way_of_sorting():
         assert c.condense(forward, *every, None, labels, ts) == twin.condense(forward, *every, None, labels, ts)
 
 
-def test_queries_from_several_threads_at_once_do_not_disturb_each_other():
+def test_structure_queries_in_several_threads_are_independent():
     graph = next(
         graph
         for graph in (Graph(seed, strands=40, size=60, edges=900) for seed in range(100))
@@ -326,8 +326,8 @@ def test_queries_from_several_threads_at_once_do_not_disturb_each_other():
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
-def test_structure_plane_of_any_numbers_is_refused_or_answers(kernel):
-    """No index leads outside: what is refused is a ValueError, what is not can be asked anything."""
+def test_structure_plane_of_damaged_arrays_is_refused_or_answers(kernel):
+    """Damaged arrays raise ValueError or answer every query without an index out of bounds."""
     refused = 0
     for seed in range(400):
         graph = Graph(seed)
@@ -340,7 +340,7 @@ def test_structure_plane_of_any_numbers_is_refused_or_answers(kernel):
         if chance.random() < 0.1:
             arrays[name] = arrays[name][:-1]
         if int(arrays["start"][-1]) != graph.events:
-            refused += 1  # by whoever has the events
+            refused += 1  # by the caller, which knows the number of events
             continue
         try:
             plane = kernel.Plane(arrays)
@@ -367,7 +367,7 @@ def saved(tmp_path):
     return structure, tmp_path / "structure"
 
 
-def test_a_saved_structure_is_mapped_and_the_same(saved):
+def test_structure_load_of_saved_files_is_mapped_and_equal(saved):
     structure, folder = saved
     loaded = Structure.load(folder)
     assert (loaded.steady, loaded.forward) == (structure.steady, structure.forward)
@@ -377,7 +377,7 @@ def test_a_saved_structure_is_mapped_and_the_same(saved):
     assert np.load(folder / "out.npy")["far"].tolist() == structure.arrays["out"]["far"].tolist()
 
 
-def test_any_flipped_bit_and_any_truncation_of_a_file_is_one_clear_error(saved):
+def test_structure_load_damaged_file_raises_one_error(saved):
     _, folder = saved
     chance = random.Random(2)
     for name in ARRAYS:
@@ -399,7 +399,7 @@ def test_any_flipped_bit_and_any_truncation_of_a_file_is_one_clear_error(saved):
             except StructureError as error:
                 assert str(folder) in str(error)
             else:
-                # A bit of the header's padding.
+                # The change is in the header's padding.
                 assert data[:128] != whole[:128]
                 assert np.array_equal(loaded.arrays[name], np.load(path))
         path.write_bytes(whole)
@@ -414,7 +414,7 @@ def test_any_flipped_bit_and_any_truncation_of_a_file_is_one_clear_error(saved):
         ({"steady": None, "arrays": None}, "damaged"),
     ],
 )
-def test_another_manifest_is_refused(saved, change, message):
+def test_structure_load_wrong_manifest_is_refused(saved, change, message):
     _, folder = saved
     about = json.loads((folder / MANIFEST).read_text())
     (folder / MANIFEST).write_text(json.dumps(about | change))
@@ -422,7 +422,7 @@ def test_another_manifest_is_refused(saved, change, message):
         Structure.load(folder)
 
 
-def test_a_missing_file_is_named(saved):
+def test_structure_load_missing_file_is_named(saved):
     _, folder = saved
     (folder / "into.npy").unlink()
     with pytest.raises(StructureError, match=r"into\.npy: No such file"):
@@ -431,11 +431,11 @@ def test_a_missing_file_is_named(saved):
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.binary(max_size=70))
-def test_both_kernels_sum_bytes_alike(data):
+def test_checksum_kernel_equals_oracle(data):
     assert _structure.checksum(data) == kernel_reference.checksum(data)
 
 
-def test_structure_plane_of_no_graph_or_too_large_a_one_is_refused():
+def test_structure_of_invalid_or_too_large_graph_is_refused():
     none = np.zeros(0, np.int64)
     two = {"region": np.zeros(2, np.uint32), "regions": 1, "excluded": None, "ts": np.zeros(2, np.int64)}
     for kernel in KERNELS.values():

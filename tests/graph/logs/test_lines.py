@@ -1,4 +1,4 @@
-"""Lines of texts and files, beside what Python's own `split` says."""
+"""Compare the lines of texts and files with Python's `split`."""
 
 import re
 
@@ -19,14 +19,14 @@ def troubled(text):
 
 
 @given(texts.filter(lambda text: text.isascii()))
-def test_lines_and_trouble_are_those_of_the_text(text):
+def test_lines_of_text_equal_split_and_mark_trouble(text):
     lines = Lines.of_text(text)
     assert [lines.line(row) for row in range(len(lines))] == [line.rstrip("\r") for line in text.split("\n")]
     assert lines.troubled.tolist() == troubled(text)
 
 
 @given(st.lists(texts, max_size=4))
-def test_a_file_that_grows_is_as_one_that_was_read_at_once(tmp_path_factory, parts):
+def test_log_file_that_grows_equals_file_read_once(tmp_path_factory, parts):
     path = tmp_path_factory.mktemp("log") / "x.log"
     path.write_bytes(b"")
     grown = LogFile(path)
@@ -42,10 +42,10 @@ def test_a_file_that_grows_is_as_one_that_was_read_at_once(tmp_path_factory, par
     assert set(once.troubled.tolist()) == set(grown.troubled.tolist())
 
 
-def test_a_word_on_the_border_of_two_reads_is_one(tmp_path, monkeypatch):
+def test_log_file_finds_word_across_two_reads(tmp_path, monkeypatch):
     text = "".join(f"{number} {'ERROR' if number % 7 == 0 else 'INFO'} line\n" for number in range(500))
     (tmp_path / "x.log").write_text(text)
-    monkeypatch.setattr(lines_of, "_AT_ONCE", 37)
+    monkeypatch.setattr(lines_of, "_CHUNK", 37)
     file = LogFile(tmp_path / "x.log")
     file.refresh()
     assert file.troubled.tolist() == troubled(text)
@@ -54,7 +54,7 @@ def test_a_word_on_the_border_of_two_reads_is_one(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("how", ["renamed", "truncated", "overwritten"])
-def test_a_rotated_file_is_read_anew(tmp_path, how):
+def test_log_file_that_was_rotated_is_read_again(tmp_path, how):
     path = tmp_path / "x.log"
     path.write_text("one\ntwo ERROR\nthree\n")
     file = LogFile(path)
@@ -71,7 +71,7 @@ def test_a_rotated_file_is_read_anew(tmp_path, how):
     assert len(file) == (2 if how == "truncated" else 5)
 
 
-def test_a_removed_file_and_junk_are_no_trouble(tmp_path):
+def test_log_file_with_junk_or_removed_has_empty_lines(tmp_path):
     path = tmp_path / "x.log"
     path.write_bytes(bytes(range(256)) * 100 + b"\nERROR \xff\xfe\x00\n")
     file = LogFile(path)
@@ -83,8 +83,8 @@ def test_a_removed_file_and_junk_are_no_trouble(tmp_path):
         file.refresh()
 
 
-def test_lines_of_file_without_line_ends_are_read_no_further(tmp_path, monkeypatch):
-    monkeypatch.setattr(lines_of, "_AT_ONCE", 100)
+def test_log_file_without_line_ends_is_read_up_to_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines_of, "_CHUNK", 100)
     monkeypatch.setattr(lines_of, "LONGEST", 1000)
     (tmp_path / "x.log").write_bytes(b"x" * 100_000)
     file = LogFile(tmp_path / "x.log")

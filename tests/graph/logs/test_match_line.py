@@ -1,4 +1,4 @@
-"""Events are logged, lines are written of them by formats of all kinds, and each line leads back to its event or to none."""
+"""Log lines in formats of all kinds are matched to the event that wrote them, or to no event."""
 
 import json
 import time
@@ -61,7 +61,7 @@ logged = st.lists(
 @pytest.mark.parametrize("form", FORMATS)
 @settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(logged=logged)
-def test_a_line_leads_back_to_an_event_that_writes_it(new_run, form, logged):
+def test_find_line_of_any_format_returns_its_event(new_run, form, logged):
     run = new_run()
     thread = run.process().thread()
     at = 0
@@ -73,7 +73,7 @@ def test_a_line_leads_back_to_an_event_that_writes_it(new_run, form, logged):
     for row in range(len(graph)):
         event = graph.event(row)
         if form == "syslog" and event.text.isdecimal():
-            continue  # a number at the right time may be anybody's
+            continue  # a number at the right time may belong to any event
         when = datetime.fromtimestamp(event.wall_ns // 1000 / 1e6, UTC).replace(tzinfo=None)
         line = FORMATS[form](when, event)
         found = [graph.event(one.event) for one in find_line(graph, line).events]
@@ -91,7 +91,7 @@ FOREIGN = (
     "INFO store: Write request failed: chunk 7",  # another level
     "ERROR /src/other.py:12 Write request failed: chunk 7",  # another place
     "The daemon started",
-    "ERROR nginx: Write request failed: chunk 7",  # who is that?
+    "ERROR nginx: Write request failed: chunk 7",  # an unknown logger
     "ERROR store: Write request failed: chunk 77",
     "ERROR store: Write request failed: chunk",
     "ERROR store: Write request failed: chunk 7 of 9",
@@ -106,7 +106,7 @@ FOREIGN = (
 
 
 @pytest.mark.parametrize("line", FOREIGN)
-def test_a_foreign_line_leads_nowhere(run, line):
+def test_find_line_of_foreign_line_is_empty(run, line):
     thread = run.process().thread()
     thread.log("Write request failed: chunk 7", level=40, logger="store", function="app:f", line=12)
     thread.log("started", logger="app")
@@ -115,7 +115,7 @@ def test_a_foreign_line_leads_nowhere(run, line):
     assert find_line(run.graph(), line).events == ()
 
 
-def test_an_id_behind_the_last_line_of_a_message_or_alone_names_its_event(run):
+def test_find_line_with_id_after_last_line_or_alone_returns_event(run):
     thread = run.process().thread()
     for message in ("cannot sell\n two apples", "warned\n", "cannot sell\n two pears"):
         thread.log(message)
@@ -137,7 +137,7 @@ def test_an_id_behind_the_last_line_of_a_message_or_alone_names_its_event(run):
     ]  # fmt: skip
 
 
-def test_any_text_is_answered(run):
+def test_find_line_of_any_text_returns_only_matching_events(run):
     thread = run.process().thread()
     for message in ("started", "7", "Write request failed: chunk 7"):
         thread.log(message)
@@ -151,7 +151,7 @@ def test_any_text_is_answered(run):
     answered()
 
 
-def test_equal_lines_are_candidates_the_nearest_first(run):
+def test_find_line_among_equal_lines_lists_nearest_first(run):
     thread = run.process().thread()
     for number in range(12):
         thread.log("tick", at=number * 100_000_000)
@@ -167,8 +167,8 @@ def test_equal_lines_are_candidates_the_nearest_first(run):
     assert (newest.events[0].event, newest.count) == (11, 12)
 
 
-def test_log_line_is_found_in_the_stored_graph_too(run, monkeypatch):
-    """Also where the messages are kept, and where what was kept is damaged."""
+def test_find_line_in_stored_graph_returns_the_same_events(run, monkeypatch):
+    """Also with a cached message index, and with a damaged one."""
     monkeypatch.setattr("clew.graph.logs.message_index.WORTH_KEEPING", 1)
     thread = run.process().thread()
     for number in range(50):
@@ -189,7 +189,7 @@ def test_log_line_is_found_in_the_stored_graph_too(run, monkeypatch):
         lambda data: data[:200] + b"x" + data[201:],
         lambda _: b"",
     ):
-        graph, _ = open_graph(folder)  # the first time made of the trace files, then of the store
+        graph, _ = open_graph(folder)  # built first from the trace files, then from the store
         kept.write_bytes(damage(kept.read_bytes())) if kept.exists() else None
         assert [find_line(graph, line) for line in lines] == first
     assert len(made) in (3, 4)

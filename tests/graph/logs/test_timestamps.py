@@ -1,4 +1,4 @@
-"""Times of log lines: written by `strftime` and its like, read back."""
+"""Timestamps of log lines that `strftime` and similar functions wrote are read back."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -47,7 +47,7 @@ def ns(at):
 
 @pytest.mark.parametrize("form", COMPLETE)
 @given(at=instants, zone=zones)
-def test_a_whole_time_is_one_moment(form, at, zone):
+def test_moments_complete_timestamp_is_one_moment(form, at, zone):
     (moment,) = moments(COMPLETE[form](at, zone))
     assert moment == (ns(at), ns(at) + 999_999, False)
 
@@ -60,13 +60,13 @@ def test_timestamp_without_a_date_takes_it_from_the_run(form, at, zone, lead, wo
     span = (ns(at) - lead * 10**6, ns(at) + 5 * SECOND)
     found = moments(f"{WITHOUT_ZONE[form](at.astimezone(zone))} {words}", span)
     assert ns(at) in [moment.first for moment in found]
-    # A zone that nobody named is a guess.
+    # A zone that the text does not name is a guess.
     (own,) = [moment for moment in found if moment.first == ns(at)]
     assert own.guessed or zone.utcoffset(None) in (timedelta(0), at.astimezone().utcoffset())
 
 
 @given(st.text(max_size=300))
-def test_any_text_has_times_or_none(text):
+def test_stamps_any_text_has_valid_positions(text):
     for stamp in stamps(text):
         assert 0 <= stamp.begin < stamp.end <= len(text)
         stamp.moments((1_700_000_000 * SECOND, 1_700_000_100 * SECOND))
@@ -83,16 +83,16 @@ def test_any_text_has_times_or_none(text):
         "version 1.13:05:44",
     ],
 )
-def test_text_without_a_timestamp_has_none(text):
+def test_stamps_text_without_timestamp_is_empty(text):
     assert stamps(text) == []
 
 
-def test_without_a_run_a_time_without_a_day_means_nothing():
+def test_moments_time_without_day_and_run_are_empty():
     assert moments("13:05:44,357 INFO x") == moments("Nov 21 13:05:44 host app: x") == []
     assert len(stamps("13:05:44,357 INFO x")) == 1
 
 
-def test_the_29th_of_february_is_of_a_year_that_has_it():
+def test_moments_29th_of_february_is_in_a_leap_year():
     at = datetime(2028, 2, 29, 12, 0, tzinfo=UTC)
     span = (ns(at), ns(at))
     assert ns(at) in [moment.first for moment in moments("Feb 29 12:00:00 host x", span)]

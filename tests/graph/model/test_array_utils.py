@@ -1,4 +1,4 @@
-"""Small array routines, and the edges that are merged by them, against dictionaries."""
+"""Compare the array routines, and the merging of edges, with dictionaries."""
 
 from collections import Counter
 
@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from clew.graph.model.array_utils import distinct
 from clew.graph.ops.aggregation.edges import EdgeColumns
 
-# Few and many of what there could be: a table sorts the ones, comparing the others; too many for one number of 64 bits.
+# Small limits are sorted by a table, large ones by comparison; tuples of the largest do not fit one 64-bit number.
 SIZES = st.sampled_from([3, 1000, 1 << 20, 1 << 31])
 
 
 @given(SIZES.flatmap(lambda limit: st.tuples(st.just(limit), st.lists(st.integers(0, limit - 1)))))
-def test_distinct_values_are_numbered_in_their_order(case):
+def test_distinct_returns_sorted_values_and_place_of_each(case):
     limit, values = case
     found, place = distinct(np.array(values, np.int64), limit)
     assert found.tolist() == sorted(set(values))
@@ -29,7 +29,7 @@ def edges(draw):
 
 
 @given(edges())
-def test_merged_edges_have_the_sums_of_theirs_and_none_leads_from_a_node_to_itself(edges):
+def test_edge_columns_merged_sums_equal_edges_and_drops_self_loops(edges):
     count, latency = Counter(), Counter()
     for *ends, times, ns in edges:
         if ends[0] != ends[1]:

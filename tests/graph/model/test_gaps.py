@@ -1,4 +1,4 @@
-"""Where events are missing: lost chunks, damage and gap marks, in the graph, its store and slices."""
+"""Gaps mark missing events: lost chunks, damage and gap marks, in the graph, its store and slices."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def calls(run):
     return run.write()
 
 
-def test_a_chunk_that_is_lost_is_a_gap_between_the_events_around_it(calls):
+def test_gaps_lost_chunk_is_gap_between_surrounding_events(calls):
     without_chunk(calls, 2)
     graph, _ = build(calls)
     assert len(graph) == 3 * PER_CHUNK
@@ -32,13 +32,13 @@ def test_a_chunk_that_is_lost_is_a_gap_between_the_events_around_it(calls):
     assert gaps(stored) == gaps(graph)
 
 
-def test_a_first_chunk_that_is_lost_is_a_gap_before_the_first_event(calls):
+def test_gaps_lost_first_chunk_is_gap_before_first_event(calls):
     without_chunk(calls, 1)
     graph, _ = build(calls)
     assert gaps(graph) == [Gap(0, -1, 0, None, "chunks 0 to 0 of thread 1 are missing")]
 
 
-def test_damage_inside_a_chunk_is_a_gap_up_to_the_next(calls):
+def test_gaps_damage_inside_chunk_is_gap_up_to_next_chunk(calls):
     (file,) = record_files(calls)
     data = bytearray(file.read_bytes())
     at = h.HEADER_SIZE + 2 * h.CHUNK_SIZE + h.CHUNK_HEADER_SIZE + 10 * 16
@@ -50,14 +50,14 @@ def test_damage_inside_a_chunk_is_a_gap_up_to_the_next(calls):
     assert "unknown kind 200" in gap.why
 
 
-def test_a_run_that_is_whole_has_none(calls):
+def test_gaps_of_complete_run_are_empty(calls):
     opened = open_run(calls)
     assert list(opened.gaps) == []
     assert opened.gaps.to_arrow().schema.field("lost").type == "int64"
     assert opened.sql("select why from gaps where why like '%quota%' and lost > 0").count() == 0
 
 
-def test_a_gap_with_other_strands_on_its_sides_is_one_in_each(run):
+def test_gaps_lost_chunk_between_two_strands_is_gap_in_each(run):
     thread = run.process().thread()
     thread.step("one")
     for _ in range(PER_CHUNK - 2 + PER_CHUNK):
@@ -70,7 +70,7 @@ def test_a_gap_with_other_strands_on_its_sides_is_one_in_each(run):
     assert gaps(graph) == [Gap(1, PER_CHUNK - 2, -1, None, why), Gap(2, -1, PER_CHUNK - 1, None, why)]
 
 
-def test_gap_marks_tell_how_many_calls_were_counted_meanwhile(run):
+def test_gap_marks_count_calls_that_were_not_recorded(run):
     thread = run.process().thread()
     site = run.processes[0].site("hot")
     thread.enter("hot").exit("hot").put(Kind.GAP, site, key=0, text="too dear").enter("cold").exit("cold")
@@ -94,7 +94,7 @@ def test_gap_of_a_rate_limit_is_not_counted_as_missing_calls(run):
     assert (payloads.after, payloads.before, payloads.lost, lost_calls_of(graph, payloads)) == (2, 6, 3, "")
 
 
-def test_a_slice_tells_of_the_gaps_beside_its_events_only(run):
+def test_slice_gaps_lists_only_gaps_next_to_its_events(run):
     one, other = run.process().thread(), run.processes[0].thread()
     one.enter("f").put(Kind.GAP, run.processes[0].site("f"), text="too dear").send(1).exit("f")
     other.enter("g").receive(1).exit("g")
@@ -104,7 +104,7 @@ def test_a_slice_tells_of_the_gaps_beside_its_events_only(run):
     assert opened.slice(received, direction="forward").gaps() == []
 
 
-def test_records_that_were_dropped_in_the_middle_are_a_gap_before_their_mark(run):
+def test_gap_mark_of_dropped_records_is_gap_before_the_mark(run):
     thread = run.process().thread()
     thread.enter("f").put(Kind.GAP, text="they were dropped to stay within the quota").exit("f")
     graph = run.graph()
@@ -113,7 +113,7 @@ def test_records_that_were_dropped_in_the_middle_are_a_gap_before_their_mark(run
     assert graph.kind[gap.before] == Kind.GAP
 
 
-def test_a_mark_that_ends_in_another_thread_ends_the_gap_at_the_first_event_since(run):
+def test_gap_ended_by_mark_of_another_thread_ends_at_next_own_event(run):
     one, other = run.process().thread(), run.processes[0].thread("worker")
     hot = run.processes[0].site("hot")
     one.put(Kind.GAP, hot, key=0, text="too dear", at=10).put(Kind.MARK, at=20)
@@ -123,14 +123,14 @@ def test_a_mark_that_ends_in_another_thread_ends_the_gap_at_the_first_event_sinc
     assert (gap.strand, gap.after, gap.before, gap.lost) == (0, 0, 2, 7)
 
 
-def test_a_gap_lasts_from_the_event_before_it_to_the_one_after(calls):
+def test_gap_duration_is_from_event_before_to_event_after(calls):
     without_chunk(calls, 2)
     graph, _ = build(calls)
     (gap,) = gaps(graph)
     assert stretch(graph, gap) == (graph.ts[PER_CHUNK - 1], graph.ts[PER_CHUNK])
 
 
-def test_a_gap_at_an_end_lasts_as_long_as_its_process(run):
+def test_gap_at_end_of_thread_lasts_until_its_process_ends(run):
     hot = run.process().site("hot")
     run.processes[0].thread().put(Kind.MARK).put(Kind.GAP, hot, key=0, text="too dear").put(Kind.MARK)
     run.processes[0].thread("other").put(Kind.MARK, at=5000)
@@ -140,14 +140,14 @@ def test_a_gap_at_an_end_lasts_as_long_as_its_process(run):
     assert graph.processes[0].last_ns >= 5000
 
 
-def test_a_way_passes_the_gaps_between_its_ends_only(calls):
+def test_gaps_between_two_events_are_only_those_inside(calls):
     without_chunk(calls, 2)
     graph, _ = build(calls)
     assert between(graph, 0, PER_CHUNK - 1) == between(graph, PER_CHUNK, PER_CHUNK + 9) == []
     assert between(graph, 0, PER_CHUNK) == between(graph, PER_CHUNK - 1, PER_CHUNK) == gaps(graph)
 
 
-def test_gaps_are_a_table_for_arrow_and_sql(run):
+def test_gaps_are_table_for_arrow_and_sql(run):
     thread = run.process().thread()
     hot = run.processes[0].site("hot")
     thread.put(Kind.GAP, hot, key=0, text="too dear", at=100).put(Kind.GAP, hot, key=41, flags=FLAG_OVER, at=400)

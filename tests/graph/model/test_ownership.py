@@ -1,4 +1,4 @@
-"""Who an event is of: the call around it, the call that its scope or step runs, or nobody but its thread or task."""
+"""An event's owner is the call around it, the call that its scope or step runs, or only its thread or task."""
 
 import numpy as np
 import pytest
@@ -21,12 +21,12 @@ def test_event_between_calls_belongs_to_the_thread(run):
     assert owners(graph, Kind.JOIN) == [None]
 
 
-def test_before_its_first_call_a_thread_that_already_did_something_is_nobody_else(run):
+def test_event_before_first_call_of_busy_thread_belongs_to_thread(run):
     run.process().thread().join("parent", channel="process.start").log("x").send("a").enter("main").exit("main")
     assert owners(run.graph(), Kind.SEND) == [None]
 
 
-def test_a_threads_start_and_end_are_of_the_function_it_runs(run):
+def test_thread_start_and_end_belong_to_the_function_it_runs(run):
     process = run.process()
     process.thread().send("t", channel="thread.start")
     worker = process.thread("worker")
@@ -36,7 +36,7 @@ def test_a_threads_start_and_end_are_of_the_function_it_runs(run):
     assert owners(graph, Kind.SEND, "thread.join") == ["work"]
 
 
-def test_a_scope_that_runs_several_functions_is_of_none_of_them(run):
+def test_scope_that_runs_several_functions_has_no_owner(run):
     thread = run.process().thread()
     thread.begin("job", channel="executor.submit").enter("a").exit("a").enter("b").exit("b")
     thread.send("job", channel="executor.result").end()
@@ -44,7 +44,7 @@ def test_a_scope_that_runs_several_functions_is_of_none_of_them(run):
     assert owners(graph, Kind.SCOPE_BEGIN) == owners(graph, Kind.SEND) == owners(graph, Kind.SCOPE_END) == [None]
 
 
-def test_work_is_submitted_to_and_finished_by_the_function_it_is(run):
+def test_scope_that_runs_one_function_is_owned_by_it(run):
     thread = run.process().thread()
     thread.begin("job", channel="executor.submit").enter("apply").exit("apply")
     thread.send("job", channel="executor.result").send("wake", channel="asyncio.handle").end()
@@ -53,12 +53,12 @@ def test_work_is_submitted_to_and_finished_by_the_function_it_is(run):
     assert owners(graph, Kind.SEND) == ["apply", "apply"]
 
 
-def test_what_unrecorded_work_sends_after_its_only_recorded_call_is_not_that_calls(run):
+def test_send_of_unrecorded_work_is_not_owned_by_earlier_call(run):
     run.process().thread().begin("job").enter("plain").exit("plain").send("t", channel="thread.start").end()
     assert owners(run.graph(), Kind.SEND) == [None]
 
 
-def test_a_woken_task_is_the_call_that_goes_on_whichever_calls_come_after(run):
+def test_wake_of_task_is_owned_by_the_resumed_call(run):
     thread = run.process().thread()
     thread.step("t").join("make").enter("one").suspend("one").stop("t")
     thread.step("t").join("wake").resume("one").exit("one").enter("two").suspend("two").stop("t")
@@ -66,7 +66,7 @@ def test_a_woken_task_is_the_call_that_goes_on_whichever_calls_come_after(run):
 
 
 @pytest.mark.parametrize("handler", [False, True])
-def test_an_exception_goes_on_in_the_innermost_call_that_the_task_had_left(run, handler):
+def test_wake_of_task_by_exception_is_owned_by_innermost_suspended_call(run, handler):
     thread = run.process().thread()
     thread.step("t").join("make").enter("outer").enter("inner").suspend("inner").suspend("outer").stop("t")
     thread.step("t").join("failed").log("caught")
@@ -78,6 +78,6 @@ def test_an_exception_goes_on_in_the_innermost_call_that_the_task_had_left(run, 
     assert owners(graph, Kind.LOG) == ["inner"]
 
 
-def test_a_graph_without_calls_has_no_owners(run):
+def test_graph_without_calls_has_no_owners(run):
     run.process().thread().send("a").step("t").join("b").stop("t")
     assert np.all(run.graph().owner == -1)

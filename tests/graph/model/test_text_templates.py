@@ -1,4 +1,4 @@
-"""Templated texts against the texts themselves."""
+"""Compare templated texts with the texts themselves."""
 
 import re
 
@@ -59,7 +59,7 @@ def templated(texts):
 
 
 @given(TEXTS, TEXTS)
-def test_texts_taken_apart_some_at_a_time_are_taken_apart_as_all_at_once(some, others):
+def test_templates_of_texts_in_parts_equal_templates_of_all_texts(some, others):
     whole = take_apart(pa.array(some + others, pa.large_string()))
     templates = Templates()
     parts = [templates.take_apart(pa.array(texts, pa.large_string())) for texts in (some, others)]
@@ -72,7 +72,7 @@ def test_texts_taken_apart_some_at_a_time_are_taken_apart_as_all_at_once(some, o
 
 
 @given(TEXTS)
-def test_template_and_parameters_give_the_text_again(texts):
+def test_put_together_of_template_and_parameters_returns_text(texts):
     stored, apart = templated(texts)
     rows = np.arange(len(texts))
     assert put_together(apart, rows).to_pylist() == texts
@@ -85,7 +85,7 @@ def test_template_and_parameters_give_the_text_again(texts):
         assert apart.templates[apart.template[row]].count(SLOT) == len(variable)
 
 
-def test_many_texts_are_taken_apart_in_parts(monkeypatch):
+def test_take_apart_many_texts_works_in_parts(monkeypatch):
     texts = [f"request {i} of {i % 7} from 10.0.0.{i % 255}" if i % 3 else "nothing" for i in range(1000)]
     monkeypatch.setattr(module, "_AT_ONCE", 64)
     stored, apart = templated(texts)
@@ -95,7 +95,7 @@ def test_many_texts_are_taken_apart_in_parts(monkeypatch):
 
 @settings(max_examples=examples(300))
 @given(TEXTS, WANTED, st.sampled_from(sorted(TESTS)), st.data())
-def test_search_in_templates_finds_what_python_finds(texts, wanted, test, data):
+def test_find_in_templated_texts_equals_search_in_plain_texts(texts, wanted, test, data):
     if texts and data.draw(st.booleans()):
         # A part of one of the texts, so that something is found.
         text = data.draw(st.sampled_from(texts))
@@ -110,12 +110,12 @@ def test_search_in_templates_finds_what_python_finds(texts, wanted, test, data):
 
 
 @pytest.mark.parametrize(("test", "wanted"), [("contains", "\ud800"), ("startswith", "\udcff"), ("ieq", "\ud800")])
-def test_half_a_character_is_in_no_text(test, wanted):
+def test_find_in_templated_texts_lone_surrogate_matches_nothing(test, wanted):
     stored, _ = templated(["a1", "b"])
     assert stored.find(test, wanted).tolist() == [False, False]
 
 
-def test_a_regular_expression_and_letters_of_either_case():
+def test_find_in_templated_texts_regex_and_ignored_case():
     texts = ["Failed after 3 s", "failed", "FAILED AFTER 17 S", "ok 3"]
     stored, _ = templated(texts)
     assert stored.find("matches", r"after \d{1} ").tolist() == [True, False, False, False]
@@ -124,7 +124,7 @@ def test_a_regular_expression_and_letters_of_either_case():
     assert stored.find("iendswith", " s").tolist() == [True, False, True, False]
 
 
-def test_parameters_are_not_read_for_what_no_parameter_can_change():
+def test_find_in_templated_texts_skips_parameters_when_irrelevant():
     apart = take_apart(pa.array(["took 17 ms", "lost connection 3"], pa.large_string()))
 
     def refuse():
@@ -136,6 +136,6 @@ def test_parameters_are_not_read_for_what_no_parameter_can_change():
     assert stored.find("endswith", " ms").tolist() == [True, False]
 
 
-def test_a_text_that_was_cut_inside_a_character_ends_in_a_replacement():
+def test_as_strings_text_cut_inside_character_ends_in_replacement():
     data = np.frombuffer("a€b€"[:3].encode() + "€".encode()[:2], np.uint8)
     assert as_strings(np.array([0, 5, len(data)]), data).to_pylist() == ["a€b", "\N{REPLACEMENT CHARACTER}"]

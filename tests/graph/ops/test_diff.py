@@ -10,7 +10,7 @@ MS = 1_000_000
 
 @pytest.fixture
 def recorded(new_run):
-    """A run whose `main` calls functions; given as name -> durations in ns of its calls."""
+    """Return a function that records a run whose `main` calls functions, given as name -> durations in ns."""
 
     def record(counted=None, **functions):
         run = new_run()
@@ -31,7 +31,7 @@ def recorded(new_run):
     return record
 
 
-def test_the_slower_function_is_named_with_its_numbers(recorded):
+def test_diff_of_slower_function_names_it_with_its_numbers(recorded):
     before = recorded(lookup=[12_000] * 800, write=[100_000] * 100)
     after = recorded(lookup=[496_000] * 800, write=[120_000] * 100)
     result = diff(before, after)
@@ -45,20 +45,20 @@ def test_the_slower_function_is_named_with_its_numbers(recorded):
     assert lookup.location == ("/src/store.py", 20)
 
 
-def test_equal_runs_have_no_finding(recorded):
+def test_diff_of_equal_runs_has_no_finding(recorded):
     result = diff(recorded(f=[5 * MS] * 10), recorded(f=[5 * MS] * 10))
     assert result.sentence() == "no function changed noticeably: the self time in all is 50 ms before and 50 ms after"
     assert result.findings() == []
 
 
-def test_noise_is_no_finding(recorded):
+def test_diff_of_noise_has_no_finding(recorded):
     # 4 % slower; a tiny function ten times slower; and a change of a share too small to matter.
     before = recorded(f=[500 * MS], tiny=[1_000], g=[20 * MS])
     after = recorded(f=[520 * MS], tiny=[10_000], g=[25 * MS])
     assert diff(before, after).findings() == []
 
 
-def test_a_small_program_that_doubled_is_a_finding(recorded):
+def test_diff_of_small_program_that_doubled_has_finding(recorded):
     assert (
         diff(recorded(f=[100_000]), recorded(f=[300_000]))
         .sentence()
@@ -66,7 +66,7 @@ def test_a_small_program_that_doubled_is_a_finding(recorded):
     )
 
 
-def test_functions_of_one_side_only_are_said_to_be(recorded):
+def test_diff_function_of_one_side_is_reported_as_such(recorded):
     before, after = recorded(f=[MS], old=[30 * MS] * 2), recorded(f=[MS], new=[50 * MS])
     result = diff(before, after)
     assert result.sentence() == (
@@ -79,17 +79,17 @@ def test_functions_of_one_side_only_are_said_to_be(recorded):
     )
 
 
-def test_more_calls_of_the_same_length_are_not_called_slower(recorded):
+def test_diff_more_calls_of_same_length_are_not_slower(recorded):
     text = diff(recorded(f=[MS] * 10), recorded(f=[MS] * 40)).sentence()
     assert text.startswith("store:f was called more often: 10 calls before and 40 after of 1 ms each, +30 ms in all")
 
 
-def test_diff_of_faster_function_says_that_it_is_faster(recorded):
+def test_diff_of_faster_function_reports_speedup(recorded):
     text = diff(recorded(f=[10 * MS] * 10), recorded(f=[5 * MS] * 10)).sentence()
     assert text == "store:f got 2x faster: 10 ms -> 5 ms per call over 10 calls, −50 ms in all (100 % of the change)"
 
 
-def test_nodes_and_edges_are_tagged(recorded):
+def test_diff_nodes_and_edges_have_status(recorded):
     result = diff(recorded(old=[MS]), recorded(new=[MS], old=[MS]))
     nodes = {node.label: node.status for node in result.nodes}
     assert nodes == {"store:main": "both", "store:old": "both", "store:new": "after"}
@@ -123,15 +123,15 @@ def test_diff_of_graphs_of_different_levels_is_refused(recorded):
         (4_567e9, "4,567 s"),
     ],
 )
-def test_durations_have_three_digits(ns, text):
+def test_duration_has_three_digits(ns, text):
     assert duration(ns) == text
 
 
-def test_factors_have_three_digits():
+def test_times_factor_has_three_digits():
     assert [times(value) for value in (1.5, 41.33, 413.3)] == ["1.5x", "41.3x", "413x"]
 
 
-def test_a_few_calls_that_scatter_do_not_outrank_many_that_are_steadily_slower(recorded):
+def test_diff_ranks_steady_slowdown_above_scattered_calls(recorded):
     """A process that waits for others has few calls and long ones; the changed function has many short ones."""
     noise = ([100_000_000, 700_000_000, 900_000_000], [300_000_000, 1_500_000_000, 1_200_000_000])
     before = recorded(waits=noise[0], f=[10_000] * 200)
@@ -141,7 +141,7 @@ def test_a_few_calls_that_scatter_do_not_outrank_many_that_are_steadily_slower(r
     assert result.sentence().startswith("store:f got 100x slower")
 
 
-def test_counted_calls_are_calls_whose_times_are_missing(recorded):
+def test_diff_reports_missing_times_of_counted_calls(recorded):
     """`main` seems slower, because it holds the time of the calls that were only counted."""
     before = recorded(f=[MS] * 10, counted={"f": 90})
     after = recorded(f=[3 * MS] * 10, counted={"f": 290})
@@ -160,7 +160,7 @@ def test_counted_calls_are_calls_whose_times_are_missing(recorded):
     assert diff(recorded(f=[MS]), recorded(f=[MS])).counted() == ""
 
 
-def test_a_function_is_not_called_slower_for_the_counted_calls_in_it(new_run):
+def test_diff_caller_of_counted_calls_is_not_called_slower(new_run):
     def record(length, counted):
         run = new_run()
         process = run.process()
@@ -174,7 +174,7 @@ def test_a_function_is_not_called_slower_for_the_counted_calls_in_it(new_run):
     assert text.startswith("store:main, counted calls of store:f included, took more time: 10 ms -> 60 ms, +50 ms")
 
 
-def test_a_larger_change_that_scatter_explains_is_named_below_the_rows(recorded):
+def test_diff_order_names_larger_change_explained_by_scatter(recorded):
     noise = ([100 * MS, 700 * MS, 900 * MS], [300 * MS, 1_500 * MS, 1_200 * MS])
     before = recorded(waits=noise[0], f=[10_000] * 200)
     after = recorded(waits=noise[1], f=[1_000_000] * 200)
@@ -186,7 +186,7 @@ def test_a_larger_change_that_scatter_explains_is_named_below_the_rows(recorded)
     assert plain.order() == "ordered by the change beyond the scatter of the calls"
 
 
-def test_labels_without_calls_and_time_have_no_row(new_run):
+def test_diff_label_without_calls_and_time_has_no_row(new_run):
     def record():
         run = new_run()
         process = run.process()
@@ -199,7 +199,7 @@ def test_labels_without_calls_and_time_have_no_row(new_run):
     assert {node.label for node in result.nodes} == {"app:f", "thread idle"}
 
 
-def test_diff_of_several_runs_has_figures_of_an_average_run(recorded):
+def test_diff_of_several_runs_has_statistics_of_average_run(recorded):
     before = [recorded(f=[10 * MS] * 2, once=[9 * MS]), recorded(f=[10 * MS] * 2), recorded(f=[10 * MS] * 3)]
     after = [recorded(f=[40 * MS] * 2), recorded(f=[40 * MS] * 2)]
     result = diff_of_runs(before, after)
@@ -208,13 +208,13 @@ def test_diff_of_several_runs_has_figures_of_an_average_run(recorded):
     assert (found.calls_before, found.calls_after) == (pytest.approx(7 / 3), 2)
     assert (found.self_before_ns, found.self_after_ns) == (pytest.approx(70 * MS / 3), 80 * MS)
     assert (found.per_call_before_ns, found.per_call_after_ns) == (pytest.approx(10 * MS), 40 * MS)
-    # A run without a call of it counts, as none.
+    # A run that does not call the function counts as zero.
     assert (rows["store:once"].status, rows["store:once"].self_before_ns) == ("before", 3 * MS)
     assert result.sentence().endswith("; means of a run, of 3 runs before and 2 runs after")
     assert "2.3 calls before and 2 after" in result.sentence()
 
 
-def test_the_scatter_between_runs_is_that_of_students_test(recorded):
+def test_diff_scatter_between_runs_equals_students_t_test(recorded):
     before, after = [100, 130, 90], [140, 160, 120, 150]
     # Many equal calls: the scatter of the calls is less than that of the runs.
     sides = ([recorded(f=[length * MS // 100] * 100) for length in side] for side in (before, after))
@@ -226,7 +226,7 @@ def test_the_scatter_between_runs_is_that_of_students_test(recorded):
     assert test.pvalue > 0.05 and result.findings() == []
 
 
-def test_diff_of_several_runs_leaves_out_what_varies_between_them(recorded):
+def test_diff_of_several_runs_ignores_variation_between_runs(recorded):
     # A thousand equal calls scatter little; the runs do.
     lengths = [1, 2, 1, 2]
     runs = [recorded(f=[length * MS // 10] * 1000) for length in lengths]
@@ -235,7 +235,7 @@ def test_diff_of_several_runs_leaves_out_what_varies_between_them(recorded):
     assert diff_of_runs([runs[0], runs[2]], [runs[1], runs[3]]).findings() != []
 
 
-def test_runs_of_different_levels_are_not_compared(recorded, new_run):
+def test_diff_of_runs_of_different_levels_is_refused(recorded, new_run):
     with pytest.raises(ClewError, match="only graphs of one level"):
         run = new_run()
         run.process().thread().enter("store:main", at=0)

@@ -30,20 +30,20 @@ def writer_of(graph, line):
     return found[0].event if found else None
 
 
-def test_logs_are_found_by_part_of_their_text_and_by_level(graph):
+def test_find_logs_by_part_of_text_and_level(graph):
     assert find_logs(graph, "request failed").tolist() == [1, 2]
     assert find_logs(graph, level="WARNING").tolist() == [1, 2, 5]
     assert find_logs(graph, "same", level=25).tolist() == [5]
     assert find_logs(graph).tolist() == [1, 2, 3, 4, 5, 6]
 
 
-def test_logs_are_found_by_place_and_time(graph):
+def test_find_logs_by_place_and_time(graph):
     assert find_logs(graph, file="store.py", line=12).tolist() == [1, 2]
     assert find_logs(graph, file="tore.py").tolist() == []
     assert find_logs(graph, "failed", wall_ns=graph.info.started + 7_900_000_000).tolist() == [2]
 
 
-def test_a_line_of_a_log_file_leads_to_its_event(graph):
+def test_find_log_line_returns_its_event(graph):
     assert writer_of(graph, "ERROR store: Write request failed: chunk 9") == 2
     assert writer_of(graph, "INFO store: Write request") == 3
     assert writer_of(graph, "WARNING b same text") == 5
@@ -63,7 +63,7 @@ def test_find_log_line_among_equal_lines_decides_by_time(run):
         assert writer_of(graph, f"{stamp} INFO app tick") == number
 
 
-def test_the_id_on_a_line_names_its_event(run):
+def test_find_log_line_with_id_returns_event_of_the_id(run):
     server = run.process()
     first, second = server.thread(), server.thread("worker")
     for thread in (first, second, first, second):
@@ -86,7 +86,7 @@ def test_the_id_on_a_line_names_its_event(run):
         "event='said \"no\" é' clew='{name}'",
     ],
 )
-def test_the_id_in_a_field_names_its_event(run, line):
+def test_find_log_line_with_id_in_field_returns_event_of_the_id(run, line):
     server = run.process()
     thread = server.thread()
     for _ in range(3):
@@ -98,7 +98,7 @@ def test_the_id_in_a_field_names_its_event(run, line):
         assert found == [row for row in range(len(graph)) if "said" in graph.text(row)][number - 1]
 
 
-def test_an_escaped_message_is_found_without_an_id(run):
+def test_find_log_line_with_escaped_message_needs_no_id(run):
     server = run.process()
     server.thread().log("plain", at=5)
     server.thread().log('said "no"\té', at=5)
@@ -108,7 +108,7 @@ def test_an_escaped_message_is_found_without_an_id(run):
 
 
 @pytest.mark.parametrize("name", ["0000000000000001.1.1", "{uid}.1.2", "{uid}.9.1", "{uid}.1.0"])
-def test_an_id_that_names_no_event_leaves_the_message(run, name):
+def test_find_log_line_with_unknown_id_is_found_by_message(run, name):
     server = run.process()
     server.thread().log("tick")
     name = name.format(uid=f"{server.pid * 7919:016x}")
@@ -116,7 +116,7 @@ def test_an_id_that_names_no_event_leaves_the_message(run, name):
     assert writer_of(run.graph(), f"tock [clew {name}]") is None
 
 
-def test_a_time_with_a_zone_is_one_moment_and_one_without_may_be_local_or_utc():
+def test_moments_time_without_zone_may_be_local_or_utc():
     at = 1_795_266_344  # date -u -d 2026-11-21T13:05:44 +%s
     for text in ("2026-11-21T18:05:44.357+05:00", "2026-11-21 13:05:44,357Z", "2026-11-21T08:05:44.357-0500"):
         (moment,) = moments(f"{text} ERROR failed")
@@ -152,5 +152,5 @@ def test_find_log_line_among_equal_lines_with_zone_decides_by_time(run):
         ("../", False),
     ],
 )
-def test_a_file_is_known_by_whole_parts_of_its_end(wanted, same):
+def test_same_file_compares_whole_trailing_path_parts(wanted, same):
     assert same_file("/home/me/.hidden/x.py", wanted) is same

@@ -1,4 +1,4 @@
-"""What answers look like: images, tables in a terminal and in a notebook, graphs for networkx."""
+"""Answers are rendered as images, as tables in a terminal and in a notebook, and as networkx graphs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def terminal(thing: object) -> str:
 @settings(max_examples=examples(200), deadline=None)
 @given(st.integers(0, 12).flatmap(lambda n: st.tuples(
     st.just(n), st.lists(st.tuples(*[st.integers(0, max(n - 1, 0))] * 2), max_size=20 if n else 0))))  # fmt: skip
-def test_every_node_has_a_place_of_its_own_and_causes_stand_left(drawn):
+def test_layered_layout_places_are_unique_and_causes_are_left(drawn):
     nodes, edges = drawn
     places = layered(nodes, edges)
     assert len(set(places)) == len(places) == nodes
@@ -47,7 +47,7 @@ def test_every_node_has_a_place_of_its_own_and_causes_stand_left(drawn):
 
 @settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=60), st.text(max_size=40)), max_size=8), st.data())
-def test_an_image_is_well_formed_whatever_the_labels_hold(labels, data):
+def test_drawing_with_any_labels_is_well_formed(labels, data):
     end = st.integers(0, max(len(labels) - 1, 0))
     lines = data.draw(
         st.lists(st.tuples(end, end, st.sampled_from(["use", "call", "next"])), max_size=9 if labels else 0)
@@ -60,7 +60,7 @@ def test_an_image_is_well_formed_whatever_the_labels_hold(labels, data):
         assert 0 <= float(box.get("y")) and float(box.get("y")) + float(box.get("height")) <= height
 
 
-def test_drawing_of_large_graph_has_its_largest_nodes_and_says_so():
+def test_drawing_of_large_graph_has_its_largest_nodes_and_a_note():
     image = ElementTree.fromstring(
         draw([Box(f"n{number}", "", number) for number in range(201)], [Line(0, 200, "use")])
     )
@@ -71,7 +71,7 @@ def test_drawing_of_large_graph_has_its_largest_nodes_and_says_so():
     assert len(whole.findall(f"{SVG}g")) == 200
 
 
-def test_a_long_label_is_cut_in_the_middle_and_whole_in_its_tooltip():
+def test_drawing_cuts_long_label_and_tooltip_has_all_of_it():
     note = "12 calls, 3.00 ms of its own, 17.20 ms in all"
     image = ElementTree.fromstring(draw([Box("package.module:Class.method_with_a_long_name", note, 1)], []))
     assert [text.text for text in image.iter(f"{SVG}text")] == [
@@ -88,13 +88,13 @@ def test_a_long_label_is_cut_in_the_middle_and_whole_in_its_tooltip():
 BREADTHS = {" ": 0.318, "a": 0.613, "d": 0.635, "f": 0.352, "i": 0.278, "m": 0.974, "r": 0.411, "t": 0.392, "w": 0.818,
     "z": 0.525, "A": 0.684, "I": 0.295, "J": 0.295, "M": 0.863, "O": 0.787, "Q": 0.787, "W": 0.989, "0": 0.636, "_": 0.5,
     ":": 0.337, "(": 0.39, "%": 0.95, "@": 1.0, "é": 0.615, "щ": 0.958, "…": 1.0, "語": 1.0}  # fmt: skip
-"""Of some letters in DejaVu Sans, one of the broadest fonts for screens, in letters' sizes."""
+"""Widths of some letters in DejaVu Sans, one of the broadest screen fonts, in units of the font size."""
 
 
 @given(
     st.text(st.sampled_from(sorted(BREADTHS)), max_size=120), st.text(st.sampled_from(sorted(BREADTHS)), max_size=120)
 )
-def test_no_text_leaves_its_box(label, note):
+def test_drawing_text_fits_in_its_node(label, note):
     image = ElementTree.fromstring(draw([Box(label, note, 1)], []))
     (box,) = image.iter(f"{SVG}rect")
     end = float(box.get("x")) + float(box.get("width"))
@@ -103,7 +103,7 @@ def test_no_text_leaves_its_box(label, note):
         assert float(text.get("x")) + size * sum(BREADTHS[mark] for mark in text.text or "") <= end
 
 
-def test_graphs_are_images_and_tables_in_a_notebook(opened):
+def test_notebook_shows_graphs_as_image_and_table(opened):
     cut = opened.requests.named("Read").slice()
     assert len(ElementTree.fromstring(cut._repr_svg_()).findall(f"{SVG}g")) == cut.count()
     functions = cut.aggregate("function")
@@ -115,7 +115,7 @@ def test_graphs_are_images_and_tables_in_a_notebook(opened):
         assert graph._repr_html_().startswith("<svg") and graph._repr_html_().count("<table>") == 1
 
 
-def test_tables_are_escaped_cut_and_counted(run):
+def test_tables_are_escaped_and_limited_with_row_count(run):
     thread = run.process().thread()
     for number in range(30):
         thread.log(f"<b>{number}</b> [bold]x[/bold]")
@@ -141,7 +141,7 @@ def test_tables_are_escaped_cut_and_counted(run):
         lambda run: run.aggregate("function").diff(run.aggregate("function")),
     ],
 )
-def test_every_answer_has_a_table_for_each_place(opened, ask):
+def test_every_answer_has_a_table_in_terminal_and_notebook(opened, ask):
     query = ask(opened)
     table = query.to_arrow()
     assert table.num_rows == query.count() == len(query.to_pandas())
@@ -152,7 +152,7 @@ def test_every_answer_has_a_table_for_each_place(opened, ask):
     assert query._repr_html_().count("<tr>") == min(table.num_rows, 20) + 1
 
 
-def test_a_slice_is_a_graph_of_events_for_networkx(opened):
+def test_slice_to_networkx_is_graph_of_its_events(opened):
     cut = opened.events.where(level="ERROR").slice("backward")
     graph = cut.to_networkx()
     assert sorted(graph) == sorted(cut.ids().tolist())
@@ -162,14 +162,14 @@ def test_a_slice_is_a_graph_of_events_for_networkx(opened):
     assert graph.nodes[error]["text"] == "Write request failed: chunk 7"
 
 
-def test_a_path_is_a_chain_for_networkx(opened):
+def test_critical_path_to_networkx_is_a_chain(opened):
     path = opened.requests.slice().critical_path()
     graph = path.to_networkx()
     assert nx.dag_longest_path_length(graph, weight=None) == path.count() - 1
     assert [data["label"] for _, data in graph.nodes(data=True)] == [segment.label for segment in path]
 
 
-def test_a_plan_says_how_much_each_step_gives(opened):
+def test_explain_counts_shows_size_of_each_step(opened):
     plan = opened.events.where(kind="log", level="ERROR").slice("backward").aggregate("function").explain(counts=True)
     cut = opened.events.where(level="ERROR").slice("backward")
     nodes, edges = len(cut.aggregate("function").nodes), len(cut.aggregate("function").edges)

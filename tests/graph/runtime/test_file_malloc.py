@@ -1,4 +1,4 @@
-"""Blocks of memory that are files: they behave as malloc's, and their room on the disk is theirs as long as they live."""
+"""The file allocator behaves like malloc and holds disk space only while a block is allocated."""
 
 import importlib.util
 import os
@@ -25,8 +25,8 @@ for name, given in {
 c.free.argtypes, c.free.restype = [pointer], None
 c.malloc_usable_size.argtypes, c.malloc_usable_size.restype = [pointer], size_t
 c.posix_memalign.argtypes = [ctypes.POINTER(pointer), size_t, size_t]
-def room():
-    "What files without a name take on the disk."
+def disk_bytes():
+    "Return the disk space of unlinked files that are open."
     found = 0
     for number in os.listdir("/proc/self/fd"):
         try:
@@ -54,7 +54,7 @@ MODEL = """
 chance = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
 live = {}
 def filled(at, size, seed):
-    "Marks both ends of each page, and of the whole."
+    "Mark both ends of each page and of the block."
     for place in {*range(0, size, PAGE), *range(PAGE - 1, size, PAGE), size - 1}:
         ctypes.c_ubyte.from_address(at + place).value = (place // PAGE + seed) % 251
 def holds(at, size, seed):
@@ -96,20 +96,20 @@ for step in range(700):
     live[at] = wanted, seed
 count, now, most = _scratch.taken()
 assert count and LEAST * count <= now <= most
-assert room() <= now
+assert disk_bytes() <= now
 for at, (size, seed) in live.items():
     assert holds(at, size, seed)
     c.free(at)
 assert _scratch.refused() == 0
-print(_scratch.taken()[:2], room())
+print(_scratch.taken()[:2], disk_bytes())
 """
 
 
-def test_blocks_hold_what_is_written_whatever_is_asked_of_them(tmp_path):
+def test_file_malloc_random_calls_keep_written_bytes(tmp_path):
     assert in_preloaded(MODEL, tmp_path) == "(0, 0) 0\n"
 
 
-def test_blocks_of_many_threads_are_apart(tmp_path):
+def test_file_malloc_blocks_of_many_threads_do_not_overlap(tmp_path):
     code = """
 import numpy as np
 def work(number):
@@ -122,13 +122,13 @@ before = _scratch.taken()[:2]
 threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-print(_scratch.taken()[:2] == before, room() <= before[1])
+print(_scratch.taken()[:2] == before, disk_bytes() <= before[1])
 """
     assert in_preloaded(code, tmp_path) == "True True\n"
 
 
-def test_blocks_that_move_make_no_room_in_the_table_for_others(tmp_path):
-    """What moves leaves an address that another thread's next block may have before the move is noted."""
+def test_file_malloc_realloc_in_many_threads_keeps_its_table_right(tmp_path):
+    """A block that moves frees an address, which another thread may get before the move is noted."""
     code = """
 wrong = []
 def work(number):
@@ -149,22 +149,22 @@ print(wrong, _scratch.taken()[:2] == before)
     assert in_preloaded(code, tmp_path) == "[] True\n"
 
 
-def test_room_is_reserved_at_once_and_given_back_at_once(tmp_path):
+def test_file_malloc_reserves_and_frees_disk_space_immediately(tmp_path):
     code = """
 at = c.malloc(100 * LEAST)
-print(room() == _scratch.taken()[1] == 100 * LEAST)
+print(disk_bytes() == _scratch.taken()[1] == 100 * LEAST)
 at = c.realloc(at, 200 * LEAST)
-print(room() == _scratch.taken()[1] == 200 * LEAST)
+print(disk_bytes() == _scratch.taken()[1] == 200 * LEAST)
 at = c.realloc(at, 50 * LEAST)
-print(room() == _scratch.taken()[1] == 50 * LEAST)
+print(disk_bytes() == _scratch.taken()[1] == 50 * LEAST)
 c.free(at)
-print(room(), _scratch.taken())
+print(disk_bytes(), _scratch.taken())
 """
     expected = f"True\nTrue\nTrue\n0 (0, 0, {200 << 16})\n"
     assert in_preloaded(code, tmp_path) == expected
 
 
-def test_file_malloc_without_room_returns_null_and_keeps_the_block(tmp_path):
+def test_file_malloc_on_full_disk_returns_null_and_keeps_the_block(tmp_path):
     code = """
 import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (10 * LEAST, 10 * LEAST))
@@ -182,7 +182,7 @@ except MemoryError:
     assert in_preloaded(code, tmp_path) == expected
 
 
-def test_more_blocks_than_files_may_be_open_are_served(tmp_path):
+def test_file_malloc_serves_more_blocks_than_open_files_allowed(tmp_path):
     code = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -198,11 +198,11 @@ print(_scratch.taken()[:2])
     assert in_preloaded(code, tmp_path) == "True\n(0, 0)\n"
 
 
-def test_until_it_begins_memory_is_the_c_librarys(tmp_path):
+def test_file_malloc_before_begin_uses_the_c_library(tmp_path):
     assert in_preloaded("c.free(c.malloc(1 << 24)); print(_scratch.taken())", tmp_path, begin="") == "(0, 0, 0)\n"
 
 
-def test_file_malloc_without_preload_says_so(tmp_path):
+def test_file_malloc_without_preload_raises(tmp_path):
     from clew.graph.runtime import _file_malloc
 
     with pytest.raises(RuntimeError, match="not preloaded"):

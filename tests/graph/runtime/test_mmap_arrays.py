@@ -1,4 +1,4 @@
-"""A graph whose columns lie in files tells what one in memory tells, and leaves nothing behind."""
+"""A graph with columns in memory-mapped temp files equals one in memory and leaves no files behind."""
 
 import mmap
 import os
@@ -16,24 +16,24 @@ from clew.graph.ops.aggregation import waits as waits_module
 from clew.graph.ops.aggregation.aggregate import aggregate
 from clew.graph.ops.slicing.interval import slice_events
 from clew.graph.runtime import mmap_arrays
-from clew.graph.runtime.mmap_arrays import Spilled
+from clew.graph.runtime.mmap_arrays import MappedFiles
 from clew.graph.store import lazy_graph, parquet_read, timeline_cache
 from clew.graph.store.store import open_graph
 from clew.records.run.directory import load_run
-from tests.support.cancellation import NotWanted, SoonUnwanted
+from tests.support.cancellation import SoonCancelled, WorkCancelled
 from tests.support.examples import examples
 from tests.support.requirements import needs_own_process
 
 COLUMNS = ("ts", "kind", "site", "strand", "region", "ext", "call", "inner", "idle", "owner")
-pytestmark = pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="room on the disk cannot be reserved here")
+pytestmark = pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="this system cannot reserve disk space")
 
 
 @pytest.fixture
 def parts(monkeypatch):
-    """Everything is large, and has many parts."""
+    """Make every array count as large, and split it into many parts."""
     for module, name, value in (
         (lazy_graph, "LARGE", 0), (lazy_graph, "ROWS_A_GROUP", 3), (parquet_read, "ROWS_A_GROUP", 3), (mmap_arrays, "SMALL", 1),
-        (call_nesting, "_PART", 3), (waits_module, "_PART", 3),
+        (call_nesting, "_CHUNK", 3), (waits_module, "_PART", 3),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
 
@@ -42,7 +42,7 @@ STEPS = st.lists(st.sampled_from(("enter", "leave", "log", "send", "receive", "b
 
 
 def recorded(new_run, strands):
-    """Threads of one process that do some things, of which a few wait for each other."""
+    """Write a run of one process whose threads make these steps; some threads wait for others."""
     run = new_run()
     process = run.process()
     for number, steps in enumerate(strands):
@@ -73,7 +73,7 @@ def recorded(new_run, strands):
 
 
 def waits(graph):
-    """Per call the gaps after events in which it runs, and waits: looked at one by one."""
+    """Return per call the time after its events in which it waits, computed event by event."""
     found = dict.fromkeys(graph.calls.enter.tolist(), 0)
     for row in range(len(graph) - 1):
         if graph.idle[row] and graph.inner[row] >= 0 and graph.strand[row] == graph.strand[row + 1]:
@@ -83,7 +83,7 @@ def waits(graph):
 
 @settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(strands=st.lists(STEPS, min_size=1, max_size=4))
-def test_a_graph_in_files_tells_what_one_in_memory_tells(new_run, parts, strands):
+def test_graph_in_temp_files_equals_graph_in_memory(new_run, parts, strands):
     folder = recorded(new_run, strands)
     open_graph(folder)
     memory, files = open_graph(folder)[0], open_graph(folder)[0]
@@ -91,7 +91,7 @@ def test_a_graph_in_files_tells_what_one_in_memory_tells(new_run, parts, strands
     for name in COLUMNS:
         column, expected = getattr(files, name), getattr(memory, name)
         assert np.array_equal(column, expected) and column.dtype == expected.dtype, name
-        files.let_go()
+        files.release_memory()
         assert np.array_equal(column, expected), name
     for field in fields(Calls):
         assert np.array_equal(getattr(files.calls, field.name), getattr(memory.calls, field.name)), field.name
@@ -106,7 +106,7 @@ def test_a_graph_in_files_tells_what_one_in_memory_tells(new_run, parts, strands
 
 @settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(strands=st.lists(STEPS, min_size=1, max_size=3))
-def test_spilled_graph_has_the_same_event_before_and_after_all_columns_are_read(new_run, parts, strands):
+def test_spilled_graph_values_are_equal_before_and_after_columns_are_read(new_run, parts, strands):
     folder = recorded(new_run, strands)
     open_graph(folder)
     graph, memory = open_graph(folder)[0], open_graph(folder)[0]
@@ -118,7 +118,7 @@ def test_spilled_graph_has_the_same_event_before_and_after_all_columns_are_read(
             getattr(graph, name)
 
 
-def test_columns_lie_in_files_that_have_no_names(new_run, parts):
+def test_spilled_columns_are_in_unlinked_files(new_run, parts):
     folder = recorded(new_run, [["enter", "send", "leave"], ["receive"]])
     graph = open_graph(folder)[0]
     assert not isinstance(base(graph.ts), mmap.mmap)
@@ -135,50 +135,50 @@ def base(array):
     return array.obj if isinstance(array, memoryview) else array
 
 
-def test_threads_make_arrays_while_others_are_let_go(tmp_path, monkeypatch):
+def test_spilled_arrays_made_while_others_are_released_keep_values(tmp_path, monkeypatch):
     monkeypatch.setattr(mmap_arrays, "SMALL", 1)
-    place = Spilled(tmp_path)
+    place = MappedFiles(tmp_path)
 
     def make(number):
-        kept = [place.room(100, np.int64) for _ in range(30)]
+        kept = [place.allocate(100, np.int64) for _ in range(30)]
         for array in kept:
             array[:] = number
-            place.let_go()
+            place.release_memory()
         return all((array == number).all() for array in kept)
 
     with ThreadPoolExecutor(4) as threads:
         assert all(threads.map(make, range(12)))
-    place.let_go()
+    place.release_memory()
     assert not place._maps
 
 
-def test_arrays_on_full_disk_are_in_memory(tmp_path, monkeypatch):
+def test_spilled_arrays_on_full_disk_are_in_memory(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     monkeypatch.setattr(mmap_arrays, "SMALL", 1)
-    room = Spilled(tmp_path).room
-    array = room((2, 3), np.int64)
+    allocate = MappedFiles(tmp_path).allocate
+    array = allocate((2, 3), np.int64)
     array[:] = 7
     assert array.tolist() == [[7] * 3] * 2 and base(array) is array
-    assert base(Spilled(tmp_path / "gone").room(5, np.uint8)).shape == (5,)
+    assert base(MappedFiles(tmp_path / "gone").allocate(5, np.uint8)).shape == (5,)
 
 
 def test_spilled_arrays_that_were_released_are_still_readable(tmp_path, monkeypatch):
     monkeypatch.setattr(mmap_arrays, "SMALL", 1)
-    place = Spilled(tmp_path)
-    array = place.room(5000, np.int32)
+    place = MappedFiles(tmp_path)
+    array = place.allocate(5000, np.int32)
     array[:] = np.arange(5000)
-    place.let_go()
+    place.release_memory()
     assert array.sum() == 5000 * 4999 // 2
     del array
-    place.let_go()
+    place.release_memory()
     assert not list(tmp_path.iterdir())
 
 
 @needs_own_process
-def test_a_timeline_that_another_process_lays_out_is_the_same(new_run, monkeypatch):
+def test_timeline_made_by_worker_process_equals_own(new_run, monkeypatch):
     folder = recorded(new_run, [["enter", "send", "leave"] * 9, ["receive", "enter", "leave"] * 9])
     graph, info = open_graph(folder)[0], load_run(folder)
     made = timeline_cache.Timeline.of(graph)
@@ -191,6 +191,6 @@ def test_a_timeline_that_another_process_lays_out_is_the_same(new_run, monkeypat
 
     other = folder / timeline_cache.FOLDER / timeline_cache.FILE
     other.unlink()
-    with pytest.raises(NotWanted):
-        timeline_cache.timeline_of(folder, info, graph, SoonUnwanted())
+    with pytest.raises(WorkCancelled):
+        timeline_cache.timeline_of(folder, info, graph, SoonCancelled())
     assert [path.name for path in folder.iterdir() if path.name.startswith(f".{timeline_cache.FOLDER}")] == []

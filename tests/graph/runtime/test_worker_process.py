@@ -1,4 +1,4 @@
-"""Graphs that are built in files: the same stores, in bounded memory, and nothing left whatever happens meanwhile."""
+"""Graphs built in temp files give the same stores in bounded memory, and failures leave no files behind."""
 
 import contextlib
 import hashlib
@@ -21,14 +21,14 @@ from clew.graph.build.builder import build
 from clew.graph.formats.import_run import import_run
 from clew.graph.runtime import memory_limit, worker_process
 from clew.graph.runtime.memory_limit import LIMIT_VARIABLE
-from clew.graph.runtime.progress import nobody
+from clew.graph.runtime.progress import no_progress
 from clew.graph.store.lazy_graph import StoredGraph
 from clew.graph.store.store import StaleStore, load, open_graph
-from clew.records.compress.compressed_files import PackedFiles
+from clew.records.compress.compressed_files import CompressedFiles
 from clew.records.errors import ClewError
 from clew.records.format import header as h
 from clew.records.run.directory import STORE_FOLDER, load_run, save_run, trace_files
-from tests.support.cancellation import NotWanted, SoonUnwanted
+from tests.support.cancellation import SoonCancelled, WorkCancelled
 from tests.support.requirements import needs_own_process
 
 pytestmark = needs_own_process
@@ -46,7 +46,7 @@ def in_memory(monkeypatch):
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A run whose columns are large blocks."""
+    """Return a run whose columns are large blocks."""
     return write_run(tmp_path_factory.mktemp("recorded"), 170_000, processes=1, threads=1)
 
 
@@ -63,7 +63,7 @@ def drop_store(folder):
         (folder / STORE_FOLDER).rmdir()
 
 
-def kept(folder):
+def store_files(folder):
     store = folder / STORE_FOLDER
     return {
         str(path.relative_to(store)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -82,20 +82,20 @@ def store_of(folder, limit, monkeypatch):
     graph, problems = open_graph(folder)
     assert isinstance(graph, StoredGraph) == (limit == "0")
     assert leftovers(folder) == []
-    return kept(folder), problems
+    return store_files(folder), problems
 
 
-def test_a_store_built_in_files_is_the_one_built_in_memory(folder, monkeypatch):
+def test_store_built_in_temp_files_equals_store_built_in_memory(folder, monkeypatch):
     assert store_of(folder, "0", monkeypatch) == store_of(folder, "1T", monkeypatch)
     heard = []
     drop_store(folder)
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
     graph, _ = open_graph(folder, lambda *what: heard.append(what))
     assert list(dict.fromkeys(name for name, _, _ in heard)) == [
-        "what was recorded",
+        "the records",
         "the graph",
         "the index",
-        "what is kept",
+        "the store",
         "",
     ]
     built, _ = build(folder)
@@ -103,20 +103,20 @@ def test_a_store_built_in_files_is_the_one_built_in_memory(folder, monkeypatch):
         assert (getattr(graph, name) == getattr(built, name)).all(), name
 
 
-def test_large_run_for_a_server_is_built_in_files(folder, in_memory, monkeypatch):
+def test_open_graph_large_run_for_server_is_built_in_files(folder, in_memory, monkeypatch):
     drop_store(folder)
     assert not isinstance(open_graph(folder, spare=True)[0], StoredGraph)
-    stored = kept(folder)
+    stored = store_files(folder)
     drop_store(folder)
     monkeypatch.setattr(memory_limit, "_SPARED", 1000)
     assert isinstance(open_graph(folder, spare=True)[0], StoredGraph)
-    assert (kept(folder), leftovers(folder)) == (stored, [])
+    assert (store_files(folder), leftovers(folder)) == (stored, [])
 
 
 def pack(trace):
-    """As a collector leaves a process that is over."""
+    """Compress a trace file as a collector leaves it after the process ended."""
     data = trace.read_bytes()
-    files = PackedFiles(trace)
+    files = CompressedFiles(trace)
     for place in range(h.HEADER_SIZE, len(data), h.CHUNK_SIZE):
         files.append(data[place : place + h.CHUNK_SIZE])
     fields = list(h.HEADER.unpack_from(data))
@@ -124,7 +124,7 @@ def pack(trace):
     trace.write_bytes(h.HEADER.pack(*fields) + data[h.HEADER.size : h.HEADER_SIZE])
 
 
-def test_packed_files_give_the_same_tables(tmp_path, monkeypatch):
+def test_store_of_compressed_traces_has_the_same_tables(tmp_path, monkeypatch):
     folder = write_run(tmp_path, 60_000, processes=2, threads=2)
     plain, _ = store_of(folder, "0", monkeypatch)
     for trace in trace_files(folder):
@@ -132,12 +132,12 @@ def test_packed_files_give_the_same_tables(tmp_path, monkeypatch):
     packed, _ = store_of(folder, "0", monkeypatch)
     assert packed == store_of(folder, "1T", monkeypatch)[0]
     for found in (plain, packed):
-        # These name the files, which are others now.
+        # These contain the names of the trace files, which differ.
         del found["manifest.json"], found["processes.parquet"]
     assert packed == plain
 
 
-def test_a_small_run_is_built_where_it_is_asked_for(run):
+def test_open_graph_small_run_is_built_in_own_process(run):
     process = run.process()
     process.thread().enter("f").exit("f")
     graph, _ = open_graph(run.write())
@@ -162,22 +162,22 @@ def foreign(tmp_path_factory):
     return file
 
 
-def test_foreign_files_give_the_same_run(tmp_path, foreign, monkeypatch):
+def test_import_run_in_temp_files_equals_import_in_memory(tmp_path, foreign, monkeypatch):
     made = []
     for limit in ("0", "1T"):
         monkeypatch.setenv(LIMIT_VARIABLE, limit)
         run = import_run(tmp_path / limit, [foreign])
         assert isinstance(run.read.graph, StoredGraph) == (limit == "0")
         assert (run.info, run.read.spans, run.read.logs) == (load_run(run.folder), 20_000, 0)
-        tables = kept(run.folder)
+        tables = store_files(run.folder)
         del tables["manifest.json"]  # has the time of the import
         made.append((tables, run.read.problems, run.read.origins))
     assert made[0] == made[1]
-    # And once more, when its store is gone.
+    # Build it again without a store.
     drop_store(run.folder)
     monkeypatch.setenv(LIMIT_VARIABLE, "0")
     assert isinstance(open_graph(run.folder)[0], StoredGraph)
-    again = kept(run.folder)
+    again = store_files(run.folder)
     del again["manifest.json"]
     assert again == made[0][0]
 
@@ -208,21 +208,21 @@ def limited(folder, which, limit, **environment):
 
 
 @pytest.mark.slow
-def test_a_run_that_memory_is_too_small_for_is_built_in_files(tmp_path, monkeypatch):
-    """What may be private of a process is bounded: in memory there is one message, in files the store that there is without."""
+def test_open_graph_run_larger_than_memory_is_built_in_files(tmp_path, monkeypatch):
+    """Bound a process's private memory: a build in memory fails with one message, a build in files makes the same store."""
     folder = write_run(tmp_path, 1_500_000, processes=1, threads=2)
     limit = 230 << 20
     message = limited(folder, "RLIMIT_DATA", limit, **{LIMIT_VARIABLE: "1T"})
     assert re.fullmatch(r".*: not enough memory to build the graph, which may take 0\.2\d+ GB; free some.*", message)
     assert not (folder / STORE_FOLDER).exists()
-    # Without a word of the user's: the limit is seen.
+    # Without the variable, clew detects the limit.
     assert limited(folder, "RLIMIT_DATA", limit).startswith("StoredGraph 1499")
-    found = kept(folder)
+    found = store_files(folder)
     assert found == store_of(folder, "1T", monkeypatch)[0]
 
 
 def peak(folder):
-    """Of private memory, sampled while a store is built, and the run's events."""
+    """Return the run's number of events and the peak of private memory, sampled while a store is built."""
     most, over = 0, threading.Event()
 
     def look():
@@ -243,7 +243,7 @@ def peak(folder):
 
 
 def builders():
-    """Our children that build graphs; other tests may have left some that do not."""
+    """Return our child processes that build graphs; other tests may have left other children."""
     found = []
     for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
         with contextlib.suppress(OSError):
@@ -252,22 +252,30 @@ def builders():
     return found
 
 
+def wait_until_gone():
+    """Wait for the worker processes that were killed: the system takes its time to end a large one."""
+    end = time.monotonic() + 60
+    while left := builders():
+        assert time.monotonic() < end, f"worker processes still run: {left}"
+        time.sleep(0.01)
+
+
 LESSENED = """
 from clew.graph.runtime import _file_malloc as _scratch
 from clew.graph.store import store, parquet_read as tables
 from clew.records.read import reader
 def write(folder, made, of, progress):
-    "What is bounded has its bound at once."
+    "Lower the limits so that a small run reaches them."
     _scratch.begin(made, 1 << 16)
     tables.ROWS_A_GROUP = 1 << 14
-    reader._KEPT_BYTES = 0
+    reader._CACHE_BYTES = 0
     store._write_graph(folder, made, of, progress)
 """
 
 
 @pytest.mark.slow
-def test_private_memory_does_not_grow_with_the_run(tmp_path, in_files, monkeypatch):
-    """In memory it does by more than 100 bytes an event."""
+def test_private_memory_of_worker_process_does_not_grow_with_run(tmp_path, in_files, monkeypatch):
+    """A build in memory needs more than 100 bytes an event."""
     (tmp_path / "lessened.py").write_text(LESSENED)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -276,24 +284,24 @@ def test_private_memory_does_not_grow_with_the_run(tmp_path, in_files, monkeypat
         peak(write_run(tmp_path / str(events), events, processes=1, threads=2)) for events in (120_000, 1_200_000)
     )
     assert many > few * 9
-    # How many of Arrow's threads are busy at once differs by some 20 MB.
+    # The number of busy Arrow threads varies, which makes up to 20 MB.
     assert (large - small) / (many - few) < 40
 
 
-def test_a_full_disk_leaves_the_old_store_and_one_message(folder, in_memory):
-    """A limit of a file's size stands for the full disk: both fail where room for a block of memory is reserved."""
+def test_open_graph_full_disk_keeps_old_store_and_prints_one_message(folder, in_memory):
+    """Simulate a full disk by a file size limit: both fail where disk space for a block is reserved."""
     open_graph(folder)
-    before = kept(folder)
+    before = store_files(folder)
     os.utime(folder / "plan.json")
     for limit in (1 << 20, 1200 << 10):
         message = limited(folder, "RLIMIT_FSIZE", limit, **{LIMIT_VARIABLE: "0"})
         assert re.search(r": building the graph there needs up to 0\.0\d+ GB, [\d.]+ GB are free", message)
         assert "(File too large); make room" in message
-        assert kept(folder) == before
+        assert store_files(folder) == before
         assert leftovers(folder) == []
 
 
-def test_a_disk_that_is_full_when_tables_are_written_is_one_message(run):
+def test_open_graph_disk_full_while_writing_tables_prints_one_message(run):
     run.process().thread().enter("f").exit("f")
     folder = run.write()
     message = limited(folder, "RLIMIT_FSIZE", 700, **{LIMIT_VARIABLE: "0"})
@@ -306,7 +314,7 @@ class Stopped(Exception):
     pass
 
 
-@pytest.mark.parametrize("at", ["what was recorded", "the graph", "the index", "what is kept"])
+@pytest.mark.parametrize("at", ["the records", "the graph", "the index", "the store"])
 def test_progress_callback_that_raises_stops_the_worker_process(folder, in_files, at):
     def stop(name, _done, _size):
         if name == at:
@@ -315,15 +323,15 @@ def test_progress_callback_that_raises_stops_the_worker_process(folder, in_files
     with pytest.raises(Stopped):
         open_graph(folder, stop)
     assert [path.name for path in folder.iterdir() if path.is_dir()] == []
-    assert builders() == []
+    wait_until_gone()
 
 
-def test_a_builder_that_is_killed_is_one_message(folder, in_files):
+def test_open_graph_killed_worker_process_raises_one_error(folder, in_files):
     def kill(name, _done, _size):
         if name == "the graph":
             os.kill(int(builders()[0]), signal.SIGKILL)
 
-    with pytest.raises(ClewError, match="was killed .SIGKILL.; the system does so where memory runs out"):
+    with pytest.raises(ClewError, match="was killed .SIGKILL.; the system does so when memory runs out"):
         open_graph(folder, kill)
     assert [path.name for path in folder.iterdir() if path.is_dir()] == []
 
@@ -341,8 +349,8 @@ open_graph(Path(sys.argv[1]), told)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", ["the graph", "what is kept"])
-def test_when_its_asker_is_killed_it_ends_and_the_next_removes_what_is_left(folder, in_files, at):
+@pytest.mark.parametrize("at", ["the graph", "the store"])
+def test_worker_process_of_killed_parent_ends_and_files_are_removed(folder, in_files, at):
     with subprocess.Popen([sys.executable, "-c", BUILDER, str(folder), at], stdout=subprocess.PIPE, text=True) as asker:
         builder = int(asker.stdout.readline())
         asker.kill()
@@ -361,7 +369,7 @@ def alive(pid):
         return False
 
 
-def test_a_run_that_goes_on_is_answered_from_what_there_was_and_built_again(folder, in_files):
+def test_open_graph_live_run_in_temp_files_is_rebuilt_when_it_grows(folder, in_files):
     info = load_run(folder)
     save_run(folder, info._replace(finished=None, launcher=os.getpid()))
     try:
@@ -372,16 +380,16 @@ def test_a_run_that_goes_on_is_answered_from_what_there_was_and_built_again(fold
         assert graph.ts.tolist() == build(folder)[0].ts.tolist()
     finally:
         save_run(folder, info)
-    # That it is over now is not to be seen in its trace files.
+    # The trace files do not show that the run has ended.
     with pytest.raises(StaleStore):
         load(folder)
     assert not [problem for problem in open_graph(folder)[1] if "not over" in problem.what]
     load(folder)
 
 
-def test_a_size_that_is_none_is_refused(folder, monkeypatch):
+def test_memory_limit_invalid_size_is_refused(folder, monkeypatch):
     monkeypatch.setenv(LIMIT_VARIABLE, "much")
-    with pytest.raises(ClewError, match="CLEW_BUILD_MEMORY=much: no size; write 500M or 8G"):
+    with pytest.raises(ClewError, match="CLEW_BUILD_MEMORY=much: not a size; write 500M or 8G"):
         open_graph(folder)
 
 
@@ -397,13 +405,13 @@ def test_worker_process_returns_results_and_errors(tmp_path):
 
 
 def test_wait_for_worker_process_that_is_cancelled_returns(tmp_path, monkeypatch):
-    """Nobody looks again and again: what says nothing for an hour is asked about once, and once more when somebody stops it."""
+    """The wait does not poll: cancellation is checked once at the start and once when it is requested."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
-    wanted = SoonUnwanted()
-    with pytest.raises(NotWanted):
-        worker_process.run(_sleep, (3600.0,), tmp_path, nobody, wanted)
-    assert wanted.asked == 2
-    assert builders() == []
+    cancellation = SoonCancelled()
+    with pytest.raises(WorkCancelled):
+        worker_process.run(_sleep, (3600.0,), tmp_path, no_progress, cancellation)
+    assert cancellation.asked == 2
+    wait_until_gone()
 
 
 def _sleep(seconds, _progress):

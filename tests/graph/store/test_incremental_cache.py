@@ -1,4 +1,4 @@
-"""Runs that are opened while they grow: each graph is the one that is built from nothing."""
+"""Live runs that are opened while they grow give the graph of a full build each time."""
 
 import shutil
 import threading
@@ -12,13 +12,13 @@ from clew.graph.build import read_columns
 from clew.graph.build.builder import build
 from clew.graph.store.incremental_cache import GROWING_FOLDER
 from clew.graph.store.store import load, open_graph
-from clew.records.compress import block as pack
-from clew.records.compress.compressed_files import PackedFiles
+from clew.records.compress import block
+from clew.records.compress.compressed_files import CompressedFiles
 from clew.records.format import header as h
 from clew.records.format.definition_records import define
 from clew.records.format.event import Kind
 from clew.records.read import reader
-from clew.records.run.directory import STORE_FOLDER, packed_files
+from clew.records.run.directory import STORE_FOLDER, compressed_files
 from tests.support.examples import examples
 from tests.support.runs.growing_runs import Growing, work
 
@@ -32,7 +32,7 @@ def same(found, wanted):
         assert np.array_equal(getattr(graph, name), getattr(other, name)), name
     rows = np.flatnonzero(other.ext >= 0)
     assert np.array_equal(np.flatnonzero(graph.ext >= 0), rows)
-    for name in ("key", "channel", "flags"):  # a stored graph numbers them anew
+    for name in ("key", "channel", "flags"):  # a stored graph renumbers them
         values, expected = getattr(graph.extensions, name), getattr(other.extensions, name)
         assert np.array_equal(values[graph.ext[rows]], expected[other.ext[rows]]), name
     assert [graph.text(row) for row in range(len(graph))] == [other.text(row) for row in range(len(other))]
@@ -42,7 +42,7 @@ def same(found, wanted):
 
 
 def opened(folder):
-    """The graph, after it was found equal to the one that is built from nothing."""
+    """Open the graph and check that it equals a full build."""
     found = open_graph(folder)
     same(found, build(folder))
     return found[0]
@@ -50,14 +50,14 @@ def opened(folder):
 
 @pytest.fixture
 def read(monkeypatch):
-    """How many bytes of records are decoded."""
+    """Return the list of numbers of bytes that are decoded."""
     found = []
     decode = read_columns.decode
     monkeypatch.setattr(read_columns, "decode", lambda extents: (found.append(extents.bytes), decode(extents))[1])
     return found
 
 
-def kept(folder):
+def cache_files(folder):
     place = folder / GROWING_FOLDER
     return {path.name: path.read_bytes() for path in place.iterdir()} if place.exists() else {}
 
@@ -75,7 +75,7 @@ steps = st.lists(
 
 @given(steps, st.booleans())
 @settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_open_after_any_growth_gives_the_graph_that_a_new_build_gives(new_run, script, keep_newest):
+def test_open_after_any_growth_equals_full_build(new_run, script, keep_newest):
     growing = Growing(new_run(), keep_newest)
     threads = [growing.start().process.thread()]
     for what, which, count in script:
@@ -146,7 +146,7 @@ def test_open_of_growing_run_reads_only_new_records(run, read):
     assert sum(read) == 0
 
 
-def test_definitions_that_were_read_are_not_read_again(run, monkeypatch):
+def test_open_of_growing_run_reads_only_new_definitions(run, monkeypatch):
     growing = Growing(run)
     live = growing.start()
     thread = live.process.thread()
@@ -162,14 +162,14 @@ def test_definitions_that_were_read_are_not_read_again(run, monkeypatch):
     live.process.thread("later")
     growing.write()
     open_graph(growing.folder)
-    assert 0 < len(found) < 400  # those of the chunk that was not packed, and the new ones
+    assert 0 < len(found) < 400  # the definitions of the uncompressed chunk, and the new ones
     opened(growing.folder)
     live.pack(h.ChunkState.IN_USE)
     growing.write()
     opened(growing.folder)
 
 
-def test_open_after_records_were_dropped_for_the_quota_drops_them_from_the_graph(run, read):
+def test_open_after_drops_for_the_quota_removes_dropped_events(run, read):
     growing = Growing(run, keep_newest=True)
     live = growing.start()
     thread = live.process.thread()
@@ -184,7 +184,7 @@ def test_open_after_records_were_dropped_for_the_quota_drops_them_from_the_graph
         sizes.append(len(opened(growing.folder)))
     assert sizes[:3] == sorted(sizes[:3])
     assert sizes[3] < sizes[2] + 180
-    # Where nothing more is dropped, nothing is read again.
+    # Without further drops, no record is read again.
     work(thread, 1)
     growing.write()
     read.clear()
@@ -192,7 +192,7 @@ def test_open_after_records_were_dropped_for_the_quota_drops_them_from_the_graph
     assert 0 < sum(read) < 10_000
 
 
-def test_a_run_that_is_over_is_read_without_leaving_anything_but_its_store(run):
+def test_open_of_finished_run_leaves_only_its_store(run):
     growing = Growing(run)
     work(growing.start().process.thread(), 20)
     growing.finish()
@@ -208,12 +208,12 @@ def test_open_of_growing_run_many_times_leaves_few_files(run):
         work(thread, 1 + number % 3)
         growing.write()
         open_graph(growing.folder)
-        assert len(kept(growing.folder)) <= 6
+        assert len(cache_files(growing.folder)) <= 6
     opened(growing.folder)
 
 
 def grown(run):
-    """A run that was opened twice, and has grown since."""
+    """Return a live run that was opened twice and has grown since."""
     growing = Growing(run)
     live = growing.start()
     thread, other = live.process.thread(), live.process.thread("other")
@@ -233,7 +233,7 @@ def grown(run):
 def test_open_with_any_damage_in_the_cache_gives_the_right_graph(run):
     growing = grown(run)
     place = growing.folder / GROWING_FOLDER
-    files = kept(growing.folder)
+    files = cache_files(growing.folder)
     for name, data in files.items():
         for at in (0, len(data) // 3, len(data) // 2, len(data) - 1):
             for damaged in (data[:at], data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :], data + b"\0"):
@@ -249,11 +249,11 @@ def test_open_with_any_damage_in_the_cache_gives_the_right_graph(run):
             (place / other).write_bytes(content)
 
 
-def test_records_that_were_read_and_are_others_now_are_read_anew(run, read):
+def test_open_after_read_records_changed_reads_them_again(run, read):
     growing = grown(run)
     live = growing.lives[0]
     opened(growing.folder)
-    # The same chunk with another number in one of its records, as a recorder never makes it.
+    # Change a number in one record of a chunk, which a recorder never does.
     slot = next(slot for slot in live.slots if slot.data and h.CHUNK_HEADER.unpack(slot.head)[1] == h.ChunkKind.EVENTS)
     for at in (4, len(slot.data) // 2 // 16 * 16 + 4):
         slot.data = slot.data[:at] + bytes([slot.data[at] ^ 1]) + slot.data[at + 1 :]
@@ -263,15 +263,15 @@ def test_records_that_were_read_and_are_others_now_are_read_anew(run, read):
             work(thread, 1)
         growing.write()
         opened(growing.folder)
-    # Packed ones, in frames that are whole: fewer records, then more and other numbers.
-    chunks = [frame.unpack() for path in packed_files(live.path) for _, frame in pack.frames(path.read_bytes())]
+    # Complete compressed blocks: fewer records, then more and other numbers.
+    chunks = [each.decompress() for path in compressed_files(live.path) for _, each in block.blocks(path.read_bytes())]
     for change in (
         lambda chunk: chunk[:80].ljust(len(chunk), b"\0"),
         lambda chunk: chunk[:68] + bytes([chunk[68] ^ 1]) + chunk[69:],
     ):
-        for path in packed_files(live.path):
+        for path in compressed_files(live.path):
             path.unlink()
-        live.packed = PackedFiles(live.path)
+        live.packed = CompressedFiles(live.path)
         for chunk in chunks:
             live.packed.append(change(chunk) if chunk[4] == h.ChunkKind.EVENTS else chunk)
         opened(growing.folder)
@@ -287,10 +287,12 @@ def test_open_removes_files_of_a_killed_writer(run):
     for name in ("7.columns", "state.part"):
         (place / name).write_bytes(b"half")
     opened(growing.folder)
-    assert {"7.columns", "state.part"}.isdisjoint(kept(growing.folder)) or (place / "7.columns").read_bytes() != b"half"
+    assert {"7.columns", "state.part"}.isdisjoint(cache_files(growing.folder)) or (
+        place / "7.columns"
+    ).read_bytes() != b"half"
 
 
-def test_two_at_once_get_the_same_graph(run):
+def test_open_in_several_threads_gives_the_same_graph(run):
     growing = grown(run)
     expected = build(growing.folder)
     found = []
@@ -316,21 +318,21 @@ def test_open_without_a_writable_cache_works(run):
 
 def test_open_that_is_stopped_while_reading_leaves_the_cache_unchanged(run):
     growing = grown(run)
-    before = kept(growing.folder)
+    before = cache_files(growing.folder)
 
     def stop(name, _done, _size):
-        if name == "what was recorded":
+        if name == "the records":
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
         open_graph(growing.folder, stop)
-    assert kept(growing.folder) == before
+    assert cache_files(growing.folder) == before
     opened(growing.folder)
 
 
-def test_a_run_that_was_left_behind_goes_with_the_next_look_at_the_store(run):
+def test_open_of_finished_run_removes_leftover_cache(run):
     growing = grown(run)
-    files = kept(growing.folder)
+    files = cache_files(growing.folder)
     growing.finish()
     open_graph(growing.folder)
     (growing.folder / GROWING_FOLDER).mkdir()

@@ -1,4 +1,4 @@
-"""A real program that is looked at while it is recorded, until its end."""
+"""A real program is opened repeatedly while it is recorded, until its end."""
 
 import json
 import subprocess
@@ -48,7 +48,7 @@ if worker.is_alive():
 
 
 @pytest.mark.parametrize("keep", ["oldest", "newest"])
-def test_a_program_that_is_recorded_is_watched_until_its_end(tmp_path, keep):
+def test_open_graph_of_live_program_grows_until_its_end(tmp_path, keep):
     (tmp_path / "app.py").write_text(PROGRAM)
     goes_on = tmp_path / "goes-on"
     goes_on.touch()

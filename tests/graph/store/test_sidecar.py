@@ -1,4 +1,4 @@
-"""A cache file is read as it was written, or not at all."""
+"""A sidecar file is read exactly as written, or not at all."""
 
 import os
 
@@ -22,21 +22,21 @@ def read(sidecar):
     return found and (found.about, {name: array.tolist() for name, array in found.arrays.items()})
 
 
-def test_contents_and_arrays_are_read_as_written(sidecar):
+def test_sidecar_contents_and_arrays_are_read_as_written(sidecar):
     sidecar.write({"x": [1, None]}, ARRAYS)
     assert read(sidecar) == ({"x": [1, None]}, {name: array.tolist() for name, array in ARRAYS.items()})
     assert os.stat(sidecar.path).st_mode & 0o777 == 0o600
     assert [path.name for path in sidecar.path.parent.parent.rglob("*")] == ["cache", "one.bin"]
 
 
-def test_another_format_or_identity_is_not_read(sidecar):
+def test_sidecar_of_other_format_or_identity_is_not_read(sidecar):
     sidecar.write({}, ARRAYS)
     assert Sidecar(sidecar.path, 4, sidecar.of).read() is None
     assert Sidecar(sidecar.path, 3, ["a", ("b", 2)]).read() is None
     assert Sidecar(sidecar.path.with_name("two.bin"), 3, sidecar.of).read() is None
 
 
-def test_no_byte_can_change_and_none_can_be_missing(sidecar):
+def test_sidecar_with_any_changed_or_missing_byte_is_not_read(sidecar):
     sidecar.write({"x": 1}, ARRAYS)
     data = sidecar.path.read_bytes()
     expected = read(sidecar)

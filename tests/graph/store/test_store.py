@@ -51,7 +51,7 @@ def same(a, b):
     assert (a.structure.steady, a.structure.forward) == (b.structure.steady, b.structure.forward)
 
 
-def test_a_stored_graph_is_the_built_one(folder, monkeypatch):
+def test_store_loaded_graph_equals_built_graph(folder, monkeypatch):
     built, problems = open_graph(folder)
     monkeypatch.setattr(store_module, "build", lambda folder: pytest.fail("it was built again"))
     loaded, loaded_problems = open_graph(folder)
@@ -61,13 +61,13 @@ def test_a_stored_graph_is_the_built_one(folder, monkeypatch):
         assert np.array_equal(slice_events(built, [root]).events(), slice_events(loaded, [root]).events())
 
 
-def test_a_stored_graph_has_all_that_a_graph_has(folder):
+def test_stored_graph_has_every_field_of_execution_graph(folder):
     open_graph(folder)
     loaded, _ = store_module.load(folder)
     assert [field.name for field in fields(ExecutionGraph) if not hasattr(loaded, field.name)] == []
 
 
-def test_a_graph_without_events_can_be_stored(new_run):
+def test_store_of_graph_without_events_is_loaded(new_run):
     folder = new_run().write()
     built, _ = open_graph(folder)
     loaded, _ = open_graph(folder)
@@ -75,7 +75,7 @@ def test_a_graph_without_events_can_be_stored(new_run):
     assert len(loaded) == 0
 
 
-def test_the_tables_are_parquet_and_the_store_is_private(folder):
+def test_store_tables_are_parquet_and_private(folder):
     open_graph(folder)
     place = folder / STORE_FOLDER
     assert pq.read_table(place / "locations.parquet").column("qualname").to_pylist() == ["", "ask", "handle"]
@@ -142,7 +142,7 @@ def damage_list(place):
         damage_list,
     ],
 )
-def test_a_store_that_is_damaged_or_of_another_version_is_made_anew(folder, damage):
+def test_store_damaged_or_of_another_version_is_rebuilt(folder, damage):
     built, _ = open_graph(folder)
     damage(folder / STORE_FOLDER)
     again, _ = open_graph(folder)
@@ -151,7 +151,7 @@ def test_a_store_that_is_damaged_or_of_another_version_is_made_anew(folder, dama
     same(built, loaded)
 
 
-def test_a_store_of_other_trace_files_is_stale(folder):
+def test_store_of_changed_trace_files_is_stale(folder):
     open_graph(folder)
     path = next(folder.glob("*.clew"))
     os.utime(path, ns=(1, 1))
@@ -163,7 +163,7 @@ def test_a_store_of_other_trace_files_is_stale(folder):
     assert len(open_graph(folder)[0].processes) == 1
 
 
-def test_a_run_that_goes_on_is_built_each_time_and_not_stored(run):
+def test_store_of_live_run_is_not_written(run):
     from clew.records.run.directory import save_run
 
     thread = run.process().thread()
@@ -180,21 +180,21 @@ def test_a_run_that_goes_on_is_built_each_time_and_not_stored(run):
     assert len(open_graph(folder)[0]) == 2
 
 
-def test_a_folder_that_cannot_be_written_still_opens(folder, monkeypatch):
+def test_open_graph_in_read_only_folder_works_without_store(folder, monkeypatch):
     def refuse(*_arguments, **_options):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(temp_dir.tempfile, "mkdtemp", refuse)
     graph, problems = open_graph(folder)
     assert len(graph) == len(build(folder)[0])
-    assert "the graph cannot be kept there (Permission denied)" in problems[-1].what
+    assert "the graph cannot be stored there (Permission denied)" in problems[-1].what
 
 
-def test_texts_that_were_cut_inside_a_character_are_kept(run):
+def test_store_keeps_text_cut_inside_a_character(run):
     thread = run.process().thread()
     thread.log("whole é")
     thread.log("cut \N{EURO SIGN}")
-    # The last byte of the euro sign is lost.
+    # Remove the last byte of the euro sign.
     record = thread.records[-1]
     length = len("cut €".encode())
     thread.records[-1] = record[:16] + (length - 1).to_bytes(2, "little") + record[18:]
@@ -208,8 +208,8 @@ def test_texts_that_were_cut_inside_a_character_are_kept(run):
     )
 
 
-def test_a_full_disk_is_named_and_leaves_nothing_of_the_store(folder):
-    """A limit of a file's size stands for the full disk: both fail where the file is written."""
+def test_store_on_full_disk_is_removed_and_reported(folder):
+    """Simulate a full disk by a file size limit: both fail where the file is written."""
     code = f"""
 import resource, signal
 from pathlib import Path
@@ -225,14 +225,12 @@ print(len(graph), problems[-1].what)
             [sys.executable, "-c", code.replace("BYTES", str(limit))], capture_output=True, text=True, check=False
         )
         assert done.stderr == ""
-        assert (
-            done.stdout == f"{expected} the graph cannot be kept there (File too large); it is built anew each time\n"
-        )
+        assert done.stdout == f"{expected} the graph cannot be stored there (File too large); it is rebuilt each time\n"
         assert not [path for path in folder.iterdir() if path.is_dir()]
 
 
 def test_event_of_stored_graph_is_read_without_whole_columns(run, monkeypatch):
-    """Of a run with many groups of rows."""
+    """The run has many row groups."""
     monkeypatch.setattr(tables_module, "ROWS_A_GROUP", 7)
     monkeypatch.setattr(stored_module, "ROWS_A_GROUP", 7)
     process = run.process()

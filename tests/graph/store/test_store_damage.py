@@ -1,4 +1,4 @@
-"""A store that is not what was written is made anew, or is one clear error; never does it give another answer."""
+"""A damaged store is rebuilt or raises one error; it never gives a different answer."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ EDGE_COLUMNS = ("edge_src", "edge_dst", "edge_kind", "edge_channel")
 
 
 def everything(graph):
-    """All that a graph says, as a value."""
+    """Return everything in a graph as a comparable value."""
     arrays = [getattr(graph, name) for name in (*COLUMNS, *EDGE_COLUMNS)]
     arrays += [getattr(graph.regions, field.name) for field in fields(Regions)]
     arrays += [getattr(graph.calls, field.name) for field in fields(Calls)]
@@ -49,7 +49,7 @@ def folder(new_run):
 
 @pytest.fixture
 def restored(folder, tmp_path):
-    """Puts the store back to what it was."""
+    """Return a function that restores the store."""
     open_graph(folder)
     kept = tmp_path / "kept"
     shutil.copytree(folder / STORE_FOLDER, kept)
@@ -65,7 +65,7 @@ def files_of(folder):
     return sorted(path for path in (folder / STORE_FOLDER).rglob("*") if path.is_file())
 
 
-def test_a_flipped_bit_is_found_wherever_it_is(folder, restored):
+def test_store_with_flipped_bit_is_stale_or_unaffected(folder, restored):
     expected = everything(build(folder)[0])
     rng = np.random.default_rng(3)
     found = 0
@@ -87,7 +87,7 @@ def test_a_flipped_bit_is_found_wherever_it_is(folder, restored):
     assert found > 50
 
 
-def test_a_store_that_was_cut_is_made_anew(new_run):
+def test_store_truncated_file_is_rebuilt(new_run):
     folder = make(new_run(), 3000)
     graph, _ = open_graph(folder)
     expected = everything(graph)
@@ -99,12 +99,12 @@ def test_a_store_that_was_cut_is_made_anew(new_run):
             load(folder)
         graph, problems = open_graph(folder)
         assert "it was damaged" in problems[-1].what, (path.name, at)
-        assert "has been built anew" in problems[-1].what
+        assert "has been rebuilt" in problems[-1].what
     assert everything(graph) == expected
     assert not any("damaged" in problem.what for problem in load(folder)[1])
 
 
-def test_a_column_that_turns_out_damaged_later_is_made_anew(folder):
+def test_store_column_found_damaged_on_access_is_rebuilt(folder):
     open_graph(folder)
     graph, problems = load(folder)
     place = graph.tables.folder / "events.parquet"
@@ -118,7 +118,7 @@ def test_a_column_that_turns_out_damaged_later_is_made_anew(folder):
     assert everything(graph) == everything(load(folder)[0]) == everything(build(folder)[0])
 
 
-def test_files_of_other_tables_and_of_other_runs_are_not_taken(new_run, folder, restored, tmp_path):
+def test_store_with_files_of_other_tables_or_runs_is_rebuilt(new_run, folder, restored, tmp_path):
     expected = everything(build(folder)[0])
     other = make(new_run("other"), 21)
     open_graph(other)
@@ -137,23 +137,23 @@ def test_files_of_other_tables_and_of_other_runs_are_not_taken(new_run, folder, 
         restored()
 
 
-def test_the_store_stands_for_trace_files_that_are_gone(folder):
+def test_store_without_trace_files_is_loaded_with_a_note(folder):
     expected = everything(open_graph(folder)[0])
     for path in folder.glob("*.clew"):
         path.unlink()
     graph, problems = open_graph(folder)
     assert everything(graph) == expected
-    assert problems[-1].what == "its trace files are gone; this is the graph that was built of them"
+    assert problems[-1].what == "its trace files are missing; this is the graph that was built from them"
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "events.parquet", "structure/structure.json", "structure/start.npy"])
-def test_without_trace_files_damage_is_one_error(folder, name):
+def test_store_damaged_without_trace_files_raises_one_error(folder, name):
     open_graph(folder)
     for path in folder.glob("*.clew"):
         path.unlink()
     path = folder / STORE_FOLDER / name
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(RunError, match="damaged .*trace files it could be built of again are gone") as caught:
+    with pytest.raises(RunError, match="damaged .*trace files to rebuild it from are missing") as caught:
         open_graph(folder)
     assert "\n" not in str(caught.value)
     graph_damage = folder / STORE_FOLDER / name
@@ -162,7 +162,7 @@ def test_without_trace_files_damage_is_one_error(folder, name):
         open_graph(folder)
 
 
-def test_a_column_that_is_damaged_without_trace_files_is_one_error(folder):
+def test_store_column_damaged_without_trace_files_raises_one_error(folder):
     open_graph(folder)
     place = folder / STORE_FOLDER / "events.parquet"
     whole = bytearray(place.read_bytes())
@@ -172,10 +172,10 @@ def test_a_column_that_is_damaged_without_trace_files_is_one_error(folder):
         path.unlink()
     graph, _ = open_graph(folder)
     with pytest.raises(RunError, match="ts in events.parquet has changed"):
-        graph.ts  # noqa: B018  # looking at it is what is tested
+        graph.ts  # noqa: B018  # the access is the test
 
 
-def test_a_crash_while_writing_leaves_the_old_store(folder, monkeypatch):
+def test_store_save_that_crashes_leaves_the_old_store(folder, monkeypatch):
     open_graph(folder)
     before = {path.name: path.read_bytes() for path in files_of(folder)}
     graph, problems = build(folder)

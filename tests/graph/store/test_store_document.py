@@ -1,4 +1,4 @@
-"""Every statement in docs/store.md gives an answer, and every column that it names is there."""
+"""Every statement in docs/store.md returns rows, and every column that it names exists."""
 
 import re
 from pathlib import Path
@@ -28,11 +28,11 @@ def opened(new_run):
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_an_example_answers(opened, statement):
+def test_store_document_sql_example_returns_rows(opened, statement):
     assert len(opened.sql(statement)) > 0
 
 
-def test_the_examples_in_python_answer(opened):
+def test_store_document_python_examples_return_values(opened):
     answers = [
         eval(line, {"run": opened, "failed": opened.events.where(level="ERROR").slice()})
         for line in PYTHON.splitlines()[1:]
@@ -41,7 +41,7 @@ def test_the_examples_in_python_answer(opened):
     assert answers[1].to_pylist() == [{"text": "item 17 is sold out"}]
 
 
-def test_the_tables_have_the_columns_that_are_named(opened):
+def test_store_document_tables_have_the_named_columns(opened):
     rows = re.findall(r"^\| `(\w+)` \| [^|]* \| (.*) \|$", DOC, re.M)
     assert {name for name, _ in rows} == set(VIEWS)
     for name, described in rows:

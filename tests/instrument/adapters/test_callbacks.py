@@ -1,4 +1,4 @@
-"""Signal handlers, exit functions, finalizers, scheduled actions, contexts: what is called back is not of whoever ran then."""
+"""Signal handlers, exit functions, finalizers, scheduled actions, contexts: the interrupted code does not cause callbacks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def callbacks(record):
 
 
 def scopes(run):
-    """Channel and functions of each explicit scope, in order."""
+    """Return channel and functions of each explicit scope, in order."""
     found, open_ = [], []
     for placed in run.events:
         if placed.event.kind == Kind.SCOPE_BEGIN:
@@ -34,7 +34,7 @@ def scopes(run):
     return found
 
 
-def test_a_signal_handler_runs_in_a_scope_of_its_own_that_only_this_process_can_be_the_cause_of(callbacks):
+def test_signal_handler_scope_has_a_cause_only_in_its_own_process(callbacks):
     run = callbacks(
         """
         import os, signal, subprocess, sys
@@ -70,7 +70,7 @@ def test_a_signal_handler_runs_in_a_scope_of_its_own_that_only_this_process_can_
     assert scopes(run) == [("signal", ["handler"])] * 4
 
 
-def test_every_routine_in_the_module_signal_says_that_it_is_of_signal(callbacks):
+def test_signal_module_routines_have_signal_as_module(callbacks):
     callbacks(
         """
         import inspect, signal
@@ -81,7 +81,7 @@ def test_every_routine_in_the_module_signal_says_that_it_is_of_signal(callbacks)
     )
 
 
-def test_an_exit_function_is_caused_by_who_registered_it(callbacks):
+def test_atexit_function_is_caused_by_its_registration(callbacks):
     run = callbacks(
         """
         import atexit
@@ -110,7 +110,7 @@ def test_an_exit_function_is_caused_by_who_registered_it(callbacks):
     assert scopes(run) == [("atexit", ["bye"]), ("atexit", ["bye"]), ("atexit", ["decorated"])]
 
 
-def test_a_failing_exit_function_is_reported_as_ever(record):
+def test_atexit_function_that_fails_is_reported_as_untraced(record):
     source = """
         import atexit
 
@@ -126,7 +126,7 @@ def test_a_failing_exit_function_is_reported_as_ever(record):
     assert traced.code == untraced.code
 
 
-def test_what_the_garbage_collector_runs_is_a_scope_labelled_gc_without_a_cause(callbacks):
+def test_garbage_collector_callbacks_run_in_gc_scope_without_cause(callbacks):
     run = callbacks(
         """
         import gc, weakref
@@ -161,7 +161,7 @@ def test_what_the_garbage_collector_runs_is_a_scope_labelled_gc_without_a_cause(
         """
     )
     labelled = scopes(run)
-    # The first collection told the program's own callback only; the last one told nobody and leaves no record.
+    # The first collection ran only the program's callback; the last one ran no recorded code and leaves no record.
     assert labelled[0] == ("gc", ["noticed", "noticed"])
     second, nested = labelled[1], labelled[2:]
     assert second[0] == "gc" and sorted(second[1]) == ["Node.__del__", "called_back", "deleted", "noticed", "noticed"]
@@ -169,7 +169,7 @@ def test_what_the_garbage_collector_runs_is_a_scope_labelled_gc_without_a_cause(
     assert run.edges() == Counter({("finalize", "MainThread/make", "MainThread/collect"): 1})
 
 
-def test_a_callback_of_a_weak_reference_is_a_call_of_who_dropped_the_object_without_a_cause(callbacks):
+def test_weakref_callback_is_a_call_of_the_code_that_dropped_the_object(callbacks):
     run = callbacks(
         """
         import threading, weakref
@@ -203,7 +203,7 @@ def test_a_callback_of_a_weak_reference_is_a_call_of_who_dropped_the_object_with
     assert inside["called_back"] == ["drop"] and inside["deleted"] == ["drop", "Node.__del__"]
 
 
-def test_a_finalizer_of_an_object_that_was_dropped_is_caused_by_who_dropped_it_and_by_who_asked(callbacks):
+def test_finalizer_is_caused_by_dropping_and_by_creating_code(callbacks):
     run = callbacks(
         """
         import weakref
@@ -236,7 +236,7 @@ def test_a_finalizer_of_an_object_that_was_dropped_is_caused_by_who_dropped_it_a
     assert scopes(run) == [("finalize", ["finalized"])] * 2
 
 
-def test_a_scheduled_action_is_caused_by_who_scheduled_it_whatever_the_order(callbacks):
+def test_sched_action_is_caused_by_its_enter_call(callbacks):
     run = callbacks(
         """
         import sched, time
@@ -278,7 +278,7 @@ def test_a_scheduled_action_is_caused_by_who_scheduled_it_whatever_the_order(cal
     ]
 
 
-def test_what_runs_in_a_copied_context_depends_on_who_copied_it(callbacks):
+def test_context_run_depends_on_the_call_that_copied_the_context(callbacks):
     run = callbacks(
         """
         import asyncio, contextvars, threading
@@ -308,6 +308,6 @@ def test_what_runs_in_a_copied_context_depends_on_who_copied_it(callbacks):
     assert run.edges("context") == Counter({("context", "MainThread/copy", "worker/run"): 1})
 
 
-def test_a_program_without_callbacks_imports_nothing_for_them(callbacks):
+def test_callbacks_adapter_imports_no_modules(callbacks):
     run = callbacks("import sys; print(*sys.modules)", rules=False)
     assert not {"sched", "asyncio"} & set(run.stdout.split())

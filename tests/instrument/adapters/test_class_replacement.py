@@ -1,4 +1,4 @@
-"""What a program puts in the place of the standard library's classes is used as without clew."""
+"""A program's replacements of standard library classes work as without clew."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ main()
 """
 
 
-def test_what_a_program_puts_in_the_place_of_events_and_locks_is_used(record):
+def test_replaced_event_and_lock_classes_are_used_as_untraced(record):
     adapters = (*ADAPTERS, "locks")
     plain, traced = (record(REPLACED, adapters=adapters, environment=environment) for environment in (PLAIN, {}))
     assert plain.code == 0, plain.stderr

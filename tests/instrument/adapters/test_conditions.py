@@ -1,4 +1,4 @@
-"""Conditions, events, semaphores, barriers: whoever waited was let go on by whoever really did it, and by nobody else."""
+"""Conditions, events, semaphores, barriers: a wait has an edge from the call that ended it, and no other edge."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 
-def test_a_condition_has_an_edge_from_the_notify_that_ended_the_wait(locks):
+def test_condition_wait_depends_on_the_notify_that_ended_it(locks):
     run = locks(
         """
     condition = threading.Condition()
@@ -49,7 +49,7 @@ def test_a_condition_has_an_edge_from_the_notify_that_ended_the_wait(locks):
     )
 
 
-def test_a_wait_that_is_notified_before_it_begins_to_block_has_its_edge_too(locks):
+def test_condition_wait_notified_before_it_blocks_has_an_edge(locks):
     run = locks(
         """
     class Mutex:
@@ -86,7 +86,7 @@ def test_a_wait_that_is_notified_before_it_begins_to_block_has_its_edge_too(lock
     assert run.syncs() == Counter({("condition", "MainThread/notifier", "waiter/waiter"): 1})
 
 
-def test_an_event_has_an_edge_from_what_set_it_to_all_who_waited_came_late_or_looked(locks):
+def test_event_set_has_edges_to_all_waits_and_checks(locks):
     run = locks(
         """
     event = threading.Event()
@@ -119,7 +119,7 @@ def test_an_event_has_an_edge_from_what_set_it_to_all_who_waited_came_late_or_lo
     )
 
 
-def test_an_event_that_was_cleared_and_set_anew_has_edges_from_the_later_one(locks):
+def test_event_cleared_and_set_again_has_edges_from_the_later_set(locks):
     run = locks(
         """
     event = threading.Event()
@@ -137,7 +137,7 @@ def test_an_event_that_was_cleared_and_set_anew_has_edges_from_the_later_one(loc
 
 
 @pytest.mark.parametrize("make", ["Semaphore", "BoundedSemaphore"])
-def test_a_semaphore_has_an_edge_from_the_release_that_let_the_waiter_in(locks, make):
+def test_semaphore_waiter_depends_on_the_release_that_admitted_it(locks, make):
     run = locks(
         f"""
     semaphore = threading.{make}(2)
@@ -164,7 +164,7 @@ def test_a_semaphore_has_an_edge_from_the_release_that_let_the_waiter_in(locks, 
     assert run.syncs() == Counter({("semaphore", "MainThread/one", "waiter/waiter"): 1})
 
 
-def test_pass_of_barrier_depends_on_all_arrivals_and_on_the_last(locks):
+def test_barrier_departures_depend_on_all_arrivals_and_on_the_last(locks):
     run = locks(
         """
     barrier = threading.Barrier(3)
@@ -196,7 +196,7 @@ def test_pass_of_barrier_depends_on_all_arrivals_and_on_the_last(locks):
     )
 
 
-def test_a_broken_barrier_is_not_held_together_by_those_who_left(locks):
+def test_barrier_after_reset_does_not_depend_on_earlier_arrivals(locks):
     run = locks(
         """
     barrier = threading.Barrier(2)
@@ -220,7 +220,7 @@ def test_a_broken_barrier_is_not_held_together_by_those_who_left(locks):
     assert run.syncs("barrier") == Counter({("barrier", "one/one", "two/two"): 1, ("barrier", "two/two", "one/one"): 1})
 
 
-def test_a_cancelled_timer_knows_who_cancelled_it(locks):
+def test_timer_cancelled_depends_on_the_cancel_call(locks):
     run = locks(
         """
     def cancel(timer): timer.cancel()

@@ -1,4 +1,4 @@
-"""Thread pools: a submit is the cause of its work item alone, an outcome the cause of what follows taking it."""
+"""Thread pools: a submit causes only its own work item, and an outcome causes the call that takes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from clew.records.format.event import Kind
 
 
-def test_each_work_item_is_caused_by_its_own_submit_and_each_result_by_its_own_run(record):
+def test_executor_work_item_is_caused_by_its_submit_and_result_by_its_run(record):
     run = record(
         """
         from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ def test_each_work_item_is_caused_by_its_own_submit_and_each_result_by_its_own_r
     )
 
 
-def test_a_work_items_calls_lie_in_its_scope_and_its_outcome_is_sent_within(record):
+def test_executor_work_item_scope_contains_its_calls_and_outcome(record):
     run = record(
         """
         from concurrent.futures import ThreadPoolExecutor
@@ -56,7 +56,7 @@ def test_a_work_items_calls_lie_in_its_scope_and_its_outcome_is_sent_within(reco
     assert begin.key == end.key
 
 
-def test_an_exception_is_an_outcome_and_its_traceback_is_the_untraced_one(record):
+def test_executor_exception_is_an_outcome_with_untraced_traceback(record):
     source = """
         from concurrent.futures import ThreadPoolExecutor
 
@@ -73,7 +73,7 @@ def test_an_exception_is_an_outcome_and_its_traceback_is_the_untraced_one(record
     assert traced.edges("executor.result") == Counter({("executor.result", "pool_0", "MainThread"): 2})
 
 
-def test_no_outcome_no_edge(record):
+def test_executor_future_without_outcome_has_no_result_edge(record):
     run = record(
         """
         import threading
@@ -124,7 +124,7 @@ def test_result_of_cancelled_future_depends_on_its_cancellation(record):
     )
 
 
-def test_a_callback_runs_in_a_scope_of_its_own_caused_by_the_outcome_and_by_who_added_it(record):
+def test_done_callback_scope_is_caused_by_outcome_and_registration(record):
     run = record(
         """
         import threading
@@ -162,7 +162,7 @@ def test_a_callback_runs_in_a_scope_of_its_own_caused_by_the_outcome_and_by_who_
     ]  # fmt: skip
 
 
-def test_a_callback_that_fails_is_reported_as_ever_and_ends_its_scope(record):
+def test_done_callback_that_fails_is_reported_as_untraced_and_ends_scope(record):
     source = """
         import logging
         from concurrent.futures import Future
@@ -185,7 +185,7 @@ def test_a_callback_that_fails_is_reported_as_ever_and_ends_its_scope(record):
     assert len(traced.of(Kind.SCOPE_BEGIN)) == len(traced.of(Kind.SCOPE_END)) == 1
 
 
-def test_as_completed_depends_on_each_future_that_it_hands_out_as_it_does(record):
+def test_as_completed_depends_on_each_future_when_it_yields_it(record):
     run = record(
         """
         from concurrent.futures import Future, as_completed
@@ -213,8 +213,8 @@ def test_as_completed_depends_on_each_future_that_it_hands_out_as_it_does(record
     )
 
 
-def test_as_completed_takes_futures_of_any_class_and_shows_tracers_nothing(record):
-    """A class that does as futures do, and a `sys.settrace` that sees what it sees without recording."""
+def test_as_completed_accepts_any_class_and_is_invisible_to_settrace(record):
+    """A class that behaves as futures do works, and `sys.settrace` sees the same frames as without recording."""
     program = """
         import sys, threading
         from concurrent.futures import Future, as_completed
@@ -241,7 +241,7 @@ def test_as_completed_takes_futures_of_any_class_and_shows_tracers_nothing(recor
     assert run.stdout == plain.stdout != ""
 
 
-def test_an_initializer_is_caused_by_whoever_had_its_thread_started(record):
+def test_executor_initializer_is_caused_by_submit_that_started_its_thread(record):
     run = record(
         """
         from concurrent.futures import ThreadPoolExecutor
@@ -260,7 +260,7 @@ def test_an_initializer_is_caused_by_whoever_had_its_thread_started(record):
     assert pool[:4] == [Kind.JOIN, Kind.ENTER, Kind.EXIT, Kind.SCOPE_BEGIN]
 
 
-def test_a_refused_second_outcome_does_not_become_the_cause(record):
+def test_future_refused_second_outcome_is_not_a_cause(record):
     run = record(
         """
         from concurrent.futures import Future, InvalidStateError
@@ -281,7 +281,7 @@ def test_a_refused_second_outcome_does_not_become_the_cause(record):
     assert run.edges() == Counter({("executor.result", "MainThread/right", "MainThread/take"): 1})
 
 
-def test_map_and_wait_take_every_outcome(record):
+def test_executor_map_and_wait_depend_on_every_outcome(record):
     run = record(
         """
         from concurrent.futures import ThreadPoolExecutor, wait

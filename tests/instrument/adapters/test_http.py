@@ -1,4 +1,4 @@
-"""HTTP and trace context: the request that was sent is the cause of the one that is handled, across processes."""
+"""HTTP and trace context: the sent request causes the handled request, across processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SERVER = """
 """
 
 
-def test_a_request_joins_client_and_handler(record):
+def test_http_request_joins_client_and_handler(record):
     run = record(
         SERVER
         + """
@@ -47,7 +47,7 @@ def test_a_request_joins_client_and_handler(record):
     assert len({header.split("-")[1] for header in headers}) == 1
 
 
-def test_a_header_that_the_user_set_stays_and_is_the_cause_all_the_same(record):
+def test_http_traceparent_set_by_user_stays_and_is_the_cause(record):
     run = record(
         SERVER
         + """
@@ -64,7 +64,7 @@ def test_a_header_that_the_user_set_stays_and_is_the_cause_all_the_same(record):
     assert {source.key for source, target in run.pairs() if target.channel == "traceparent"} == {0xB7AD6B7169203331}
 
 
-def test_the_cause_crosses_processes(record):
+def test_http_request_joins_client_and_handler_across_processes(record):
     run = record(
         SERVER
         + """
@@ -94,7 +94,7 @@ def test_the_cause_crosses_processes(record):
     assert str(source) == "MainThread/ask" and str(target) == "server"
 
 
-def test_without_the_adapter_no_header_is_sent(record):
+def test_http_without_adapter_sends_no_traceparent(record):
     run = record(
         SERVER
         + """
@@ -118,7 +118,7 @@ def test_without_the_adapter_no_header_is_sent(record):
         "é" * 55,
     ],
 )
-def test_a_malformed_header_is_no_cause(record, header):
+def test_extract_malformed_traceparent_has_no_edge(record, header):
     run = record(
         f"""
         import clew
@@ -134,7 +134,7 @@ def test_a_malformed_header_is_no_cause(record, header):
     assert run.stdout == "True\n" and run.edges() == Counter()
 
 
-def test_inject_and_extract_by_hand_pair_up_and_leave_foreign_headers(record):
+def test_inject_and_extract_pair_up_and_leave_foreign_headers(record):
     run = record(
         """
         import clew

@@ -1,4 +1,4 @@
-"""Locks: whoever waited was let go on by whoever really did it, and by nobody else; and nothing that looks different."""
+"""Locks: a wait has an edge from the release that ended it and no other edge; locks look unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.programs.waiting import PREFIX
 
 
 @pytest.mark.parametrize("make", ["Lock", "RLock"])
-def test_a_contended_lock_has_an_edge_from_the_release_that_ended_the_wait(locks, make):
+def test_lock_wait_depends_on_the_release_that_ended_it(locks, make):
     run = locks(
         f"""
     lock = threading.{make}()
@@ -35,7 +35,7 @@ def test_a_contended_lock_has_an_edge_from_the_release_that_ended_the_wait(locks
 
 
 @pytest.mark.parametrize("make", ["Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"])
-def test_what_nobody_waits_for_leaves_no_record(locks, make):
+def test_lock_without_waiters_leaves_no_record(locks, make):
     run = locks(
         f"""
     lock = threading.{make}()
@@ -50,7 +50,7 @@ def test_what_nobody_waits_for_leaves_no_record(locks, make):
     assert not run.of(Kind.RELEASE, Kind.ACQUIRE)
 
 
-def test_an_rlock_is_released_when_its_last_hold_is(locks):
+def test_rlock_wait_depends_on_the_outermost_release(locks):
     run = locks(
         """
     lock = threading.RLock()
@@ -75,7 +75,7 @@ def test_an_rlock_is_released_when_its_last_hold_is(locks):
     assert run.syncs() == Counter({("lock", "MainThread/outer", "waiter/waiter"): 1})
 
 
-def test_each_of_several_waiters_follows_the_one_before(locks):
+def test_lock_with_several_waiters_has_an_edge_between_successive_holders(locks):
     run = locks(
         """
     lock = threading.Lock()
@@ -102,7 +102,7 @@ def test_each_of_several_waiters_follows_the_one_before(locks):
     assert run.syncs() == Counter(("lock", one, other) for one, other in zip(order, order[1:], strict=False))
 
 
-def test_a_wait_that_timed_out_was_ended_by_nobody(locks):
+def test_lock_wait_that_timed_out_has_no_edge(locks):
     run = locks(
         """
     lock, event, condition = threading.Lock(), threading.Event(), threading.Condition()
@@ -127,7 +127,7 @@ def test_a_wait_that_timed_out_was_ended_by_nobody(locks):
     assert run.syncs() == Counter()
 
 
-def test_starting_asking_for_and_joining_threads_is_no_waiting_for_locks(locks):
+def test_thread_start_and_join_have_no_lock_edges(locks):
     run = locks(
         """
     def work(): pass
@@ -140,7 +140,7 @@ def test_starting_asking_for_and_joining_threads_is_no_waiting_for_locks(locks):
     assert run.syncs() == Counter()
 
 
-def test_a_forked_child_does_not_go_on_with_its_parents_waits(record):
+def test_forked_child_does_not_inherit_waits_of_its_parent(record):
     run = record(
         PREFIX
         + """
@@ -176,7 +176,7 @@ def test_a_forked_child_does_not_go_on_with_its_parents_waits(record):
     assert not [placed for placed in run.of(Kind.RELEASE) if placed.process.header.uid == child]
 
 
-def test_locks_look_and_fail_as_ever(record):
+def test_locks_have_attributes_and_errors_of_untraced_ones(record):
     source = """
         import _thread, copy, inspect, pickle, threading, weakref
 
@@ -223,7 +223,7 @@ def test_locks_look_and_fail_as_ever(record):
     assert "ZeroDivisionError" in traced.stderr
 
 
-def test_an_interrupted_wait_leaves_nothing_behind(locks):
+def test_lock_wait_interrupted_by_signal_has_no_edge(locks):
     run = locks(
         """
     import signal
@@ -250,7 +250,7 @@ def test_an_interrupted_wait_leaves_nothing_behind(locks):
     assert run.syncs() == Counter()
 
 
-def test_a_wait_that_fails_before_it_begins_to_block_is_not_taken_for_a_later_locks(locks):
+def test_condition_wait_that_fails_early_marks_no_later_lock(locks):
     run = locks(
         """
     class Refusing:
@@ -266,7 +266,7 @@ def test_a_wait_that_fails_before_it_begins_to_block_is_not_taken_for_a_later_lo
 
     for _ in range(50): fail()
     assert len(said) == 50
-    # Where the locks of those waits were.
+    # These locks reuse the addresses of the locks of those waits.
     locks = [threading.Lock() for _ in range(200)]
     for _ in range(2):
         for lock in locks: lock.acquire(); lock.release()
@@ -275,7 +275,7 @@ def test_a_wait_that_fails_before_it_begins_to_block_is_not_taken_for_a_later_lo
     assert run.syncs() == Counter() and not run.of(Kind.RELEASE)
 
 
-def test_this_interpreters_locks_are_known(locks):
-    """Else none of the above says anything about it."""
+def test_locks_adapter_supports_this_interpreter(locks):
+    """Otherwise the tests above would prove nothing for this interpreter."""
     run = locks("print(threading.Event.set.__code__.co_names)")
     assert "_clew_set_flag" in run.stdout, sys.version

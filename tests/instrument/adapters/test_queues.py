@@ -1,4 +1,4 @@
-"""Queues: the put of an item, and no other, is the cause of its get."""
+"""Queues: exactly the put of an item is the cause of its get."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ both = pytest.mark.parametrize("record", ["c"], indirect=True)
 
 
 @both
-def test_each_item_comes_from_its_own_producer(record):
+def test_queue_get_depends_on_the_producer_of_its_item(record):
     run = record(
         """
         import queue, threading
@@ -43,7 +43,7 @@ def test_each_item_comes_from_its_own_producer(record):
 
 @pytest.mark.parametrize("item", ["None", "1", "'x'", "item"])
 @both
-def test_the_same_object_twice_keeps_its_order(record, item):
+def test_queue_with_equal_items_joins_puts_and_gets_in_order(record, item):
     run = record(
         f"""
         import queue
@@ -67,7 +67,7 @@ def test_the_same_object_twice_keeps_its_order(record, item):
 
 
 @both
-def test_lifo_and_priority_queues_hand_out_in_their_own_order(record):
+def test_lifo_and_priority_queue_gets_depend_on_their_puts(record):
     run = record(
         """
         import queue
@@ -96,7 +96,7 @@ def test_lifo_and_priority_queues_hand_out_in_their_own_order(record):
 
 
 @both
-def test_the_same_object_twice_in_a_priority_queue_is_marked_ambiguous(record):
+def test_priority_queue_with_same_object_twice_marks_get_ambiguous(record):
     run = record(
         """
         import queue
@@ -111,7 +111,7 @@ def test_the_same_object_twice_in_a_priority_queue_is_marked_ambiguous(record):
 
 
 @both
-def test_a_queue_that_drops_duplicates_has_no_edge_for_what_it_dropped(record):
+def test_queue_that_drops_duplicates_has_no_edge_for_dropped_items(record):
     run = record(
         """
         import queue
@@ -143,7 +143,7 @@ def test_a_queue_that_drops_duplicates_has_no_edge_for_what_it_dropped(record):
 
 
 @both
-def test_what_was_put_behind_the_queues_back_has_no_edge(record):
+def test_queue_item_added_without_put_has_no_edge(record):
     run = record(
         """
         import queue
@@ -166,7 +166,7 @@ def test_what_was_put_behind_the_queues_back_has_no_edge(record):
 
 
 @both
-def test_subclasses_and_queues_imported_by_name_are_seen(record):
+def test_queue_subclass_and_class_imported_by_name_have_edges(record):
     run = record(
         """
         from queue import Empty, Full, LifoQueue, Queue
@@ -192,7 +192,7 @@ def test_subclasses_and_queues_imported_by_name_are_seen(record):
 
 
 @both
-def test_simple_queues_carry_their_causes(record):
+def test_simple_queue_joins_puts_and_gets(record):
     run = record(
         """
         import queue, inspect
@@ -220,7 +220,7 @@ def test_simple_queues_carry_their_causes(record):
 
 
 @both
-def test_a_failing_put_raises_the_same_and_leaves_no_edge(record):
+def test_queue_put_that_fails_raises_as_untraced_and_has_no_edge(record):
     run = record(
         """
         import queue, traceback
@@ -236,12 +236,12 @@ def test_a_failing_put_raises_the_same_and_leaves_no_edge(record):
         """
     )
     assert run.stdout == "'<' not supported between instances of 'str' and 'int'\n"
-    # The heap appends before it compares: what it holds now came in by a failed call.
+    # The heap appends before it compares, so it contains an item of a failed put.
     assert run.edges() in (Counter(), Counter({("queue", "MainThread/put", "MainThread/take"): 1}))
 
 
 @both
-def test_asyncio_queues_join_put_and_get_across_tasks(record):
+def test_asyncio_queue_joins_put_and_get_across_tasks(record):
     run = record(
         """
         import asyncio
@@ -280,7 +280,7 @@ def test_asyncio_queues_join_put_and_get_across_tasks(record):
 
 @pytest.mark.parametrize("record", ["c"], indirect=True)
 @pytest.mark.parametrize("how", ["threads", "tasks"])
-def test_a_join_depends_on_the_work_of_all_and_no_worker_on_another(record, how):
+def test_queue_join_depends_on_all_workers_and_no_worker_on_another(record, how):
     threads = """
         import queue, threading
 
@@ -314,7 +314,7 @@ def test_a_join_depends_on_the_work_of_all_and_no_worker_on_another(record, how)
     run = record(threads if how == "threads" else tasks)
     assert run.code == 0, run.stderr
     done = [(source, target) for source, target in run.pairs() if target.channel == "queue.done"]
-    # Each worker's own scope takes its work and that of the scopes before; the worker goes on without.
+    # Each worker's scope depends on its own work and on earlier scopes; the worker itself does not depend on the scopes.
     assert [(source.strand, target.strand, target.event.kind) for source, target in done] == [
         (name, name, Kind.SCOPE_BEGIN) for name in "ab"
     ]

@@ -1,4 +1,4 @@
-"""Raw bytes of sockets and pipes: whoever reads depends on who wrote what it got, and on nobody where that is uncertain."""
+"""Raw bytes of sockets and pipes: a read depends on the writes of its bytes, and has no edge if they are uncertain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def name_of(graph, event):
 
 
 def edges(run, *channels):
-    """(channel, source, target), by the innermost recorded functions, of the edges of raw bytes."""
+    """Count (channel, source, target) of the edges of raw bytes, by innermost recorded functions."""
     graph, _ = build(run.folder)
     found = Counter()
     columns = graph.edge_src, graph.edge_dst, graph.edge_kind, graph.edge_channel
@@ -53,7 +53,7 @@ CONNECTED = {
 
 
 @pytest.mark.parametrize("kind", CONNECTED)
-def test_what_two_processes_send_one_another_is_joined_by_its_bytes(recorded, tmp_path, kind):
+def test_socket_reads_depend_on_writes_of_the_other_process(recorded, tmp_path, kind):
     run = recorded(
         f"""
         import os, socket, sys
@@ -108,7 +108,7 @@ def test_what_two_processes_send_one_another_is_joined_by_its_bytes(recorded, tm
     assert edges(run) == sent + between("socket", thank__answered=1)
 
 
-def test_pairs_and_pipes_go_on_in_a_forked_child(recorded):
+def test_socket_pair_and_pipe_have_edges_across_fork(recorded):
     run = recorded(
         """
         import os, socket
@@ -133,7 +133,7 @@ def test_pairs_and_pipes_go_on_in_a_forked_child(recorded):
     assert edges(run) == between("socket", before__child=1, answer__after=1) + between("pipe", before__child=1)
 
 
-def test_an_end_that_two_processes_use_has_no_edges_from_there_on(recorded):
+def test_socket_end_used_by_two_processes_has_no_further_edges(recorded):
     run = recorded(
         """
         import os, socket
@@ -155,7 +155,7 @@ def test_an_end_that_two_processes_use_has_no_edges_from_there_on(recorded):
     assert edges(run) == between("socket", before__first=1)
 
 
-def test_what_another_program_may_write_too_has_no_edges(recorded):
+def test_pipe_shared_with_unrecorded_program_has_no_further_edges(recorded):
     run = recorded(
         """
         import os, subprocess, sys
@@ -175,7 +175,7 @@ def test_what_another_program_may_write_too_has_no_edges(recorded):
     assert edges(run) == between("pipe", sure__first=1)
 
 
-def test_descriptors_that_are_handed_over_copied_and_used_again_are_told_apart(recorded):
+def test_descriptors_copied_reused_or_sent_are_distinguished(recorded):
     run = recorded(
         """
         import os, socket, sys
@@ -208,7 +208,7 @@ def test_descriptors_that_are_handed_over_copied_and_used_again_are_told_apart(r
     assert edges(run) == between("socket", one__copied=2) + between("pipe", two__again=1)
 
 
-def test_two_threads_at_one_end_have_no_edges_and_the_run_says_so(recorded):
+def test_socket_read_by_two_threads_has_no_edges_and_is_noted(recorded):
     run = recorded(
         """
         import socket, threading
@@ -218,7 +218,7 @@ def test_two_threads_at_one_end_have_no_edges_and_the_run_says_so(recorded):
         before()
         def first(): there.recv(1)
         first()
-        # Each waits for a byte that only the other end's last two writes bring.
+        # Each thread waits for one byte of the other end's last two writes.
         threads = [threading.Thread(target=lambda: there.recv(1)) for _ in range(2)]
         for thread in threads: thread.start()
         inside = threading.Event()
@@ -240,7 +240,7 @@ def test_two_threads_at_one_end_have_no_edges_and_the_run_says_so(recorded):
     assert sum("several threads used one end" in note.text for process in run.processes for note in process.notes) <= 1
 
 
-def test_files_over_pipes_and_what_is_no_stream(recorded):
+def test_file_over_pipe_has_edges_and_datagrams_have_none(recorded):
     run = recorded(
         """
         import os, socket
@@ -262,7 +262,7 @@ def test_files_over_pipes_and_what_is_no_stream(recorded):
     assert edges(run) == between("pipe", write__read=1)
 
 
-def test_streams_of_asyncio_lead_from_the_writing_task_to_the_reading_one(recorded):
+def test_asyncio_stream_bytes_lead_from_writing_to_reading_task(recorded):
     run = recorded(
         """
         import asyncio
@@ -297,7 +297,7 @@ def test_streams_of_asyncio_lead_from_the_writing_task_to_the_reading_one(record
     assert came == {"serve": 6, "client": 6}
 
 
-def test_what_has_edges_of_its_own_has_no_second_ones(recorded):
+def test_socket_bytes_of_http_request_or_connection_have_no_second_edge(recorded):
     run = recorded(
         """
         import http.server, multiprocessing, threading, urllib.request
@@ -327,12 +327,12 @@ def test_what_has_edges_of_its_own_has_no_second_ones(recorded):
         process.start(); here.send(1); assert here.recv() == 1; process.join()
         """
     )
-    # The request has its header, the answer has its bytes.
+    # The request has an edge of its header, the answer an edge of its bytes.
     assert {(source, target) for _, source, target in edges(run)} == {("do_POST", "ask")}
     assert len(edges(run, "traceparent")) == 1 and len(edges(run, "multiprocessing.pipe")) == 2
 
 
-def test_calls_fail_and_answer_as_ever(record):
+def test_socket_and_pipe_calls_return_and_fail_as_untraced(record):
     source = """
         import inspect, io, os, socket
         from clew.instrument.recorder.core import core
@@ -360,7 +360,7 @@ def test_calls_fail_and_answer_as_ever(record):
     assert outputs[0].stdout == outputs[1].stdout
 
 
-def test_where_no_socket_can_be_had_for_its_hooks_the_trace_says_so_and_knows_no_bytes(recorded):
+def test_sockets_adapter_without_a_socket_is_noted_and_records_no_edges(recorded):
     run = recorded(
         """
         import os, sys

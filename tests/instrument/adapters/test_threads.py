@@ -1,4 +1,4 @@
-"""Threads: who starts one is the cause of its first step, its end the cause of what follows a join."""
+"""Threads: the starting call causes a thread's first record, and the thread's end causes the call that joins it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from clew.records.format.event import Kind
 
 
-def test_a_started_thread_is_caused_by_its_starter_and_a_join_by_its_end(record):
+def test_thread_start_causes_the_thread_and_its_end_causes_join(record):
     run = record(
         """
         import threading
@@ -33,7 +33,7 @@ def test_a_started_thread_is_caused_by_its_starter_and_a_join_by_its_end(record)
     )
 
 
-def test_a_threads_first_record_is_its_cause_and_its_definition_has_its_name(record):
+def test_thread_begins_with_its_cause_and_its_definition_has_its_name(record):
     run = record(
         """
         import threading
@@ -52,7 +52,7 @@ def test_a_threads_first_record_is_its_cause_and_its_definition_has_its_name(rec
     assert kinds == [Kind.JOIN, Kind.ENTER, Kind.EXIT, Kind.SEND]
 
 
-def test_a_thread_started_by_a_thread_is_caused_by_that_thread(record):
+def test_thread_started_by_a_thread_is_caused_by_that_thread(record):
     run = record(
         """
         import threading
@@ -79,7 +79,7 @@ def test_a_thread_started_by_a_thread_is_caused_by_that_thread(record):
     )
 
 
-def test_a_join_that_times_out_has_no_cause(record):
+def test_thread_join_that_times_out_has_no_cause(record):
     run = record(
         """
         import threading
@@ -94,7 +94,7 @@ def test_a_join_that_times_out_has_no_cause(record):
     assert run.edges() == Counter({("thread.start", "MainThread", "slow"): 1})
 
 
-def test_a_timer_and_a_subclass_are_threads_like_others(record):
+def test_timer_and_thread_subclass_have_edges_of_threads(record):
     run = record(
         """
         import threading
@@ -126,7 +126,7 @@ def test_a_timer_and_a_subclass_are_threads_like_others(record):
     )
 
 
-def test_an_uncaught_exception_in_a_thread_prints_the_same_as_untraced(record):
+def test_thread_uncaught_exception_prints_as_untraced(record):
     source = """
         import threading
 
@@ -143,7 +143,7 @@ def test_an_uncaught_exception_in_a_thread_prints_the_same_as_untraced(record):
     assert traced.edges("thread.join") == Counter({("thread.join", "worker", "MainThread"): 1})
 
 
-def test_thread_methods_look_and_fail_as_ever(record):
+def test_thread_methods_have_attributes_and_errors_of_untraced_ones(record):
     run = record(
         """
         import inspect, pickle, threading

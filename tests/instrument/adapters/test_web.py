@@ -1,4 +1,4 @@
-"""HTTP clients and servers from PyPI: each request has one header, and is received once, by the handler that it reaches."""
+"""HTTP clients and servers from PyPI: each request has one header and is received once, by its handler."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CLIENTS = """
     """
 
 
-def test_every_client_sends_one_header_of_its_own_or_the_users(record):
+def test_http_clients_send_one_traceparent_of_clew_or_of_the_user(record):
     run = record(CLIENTS)
     assert run.code == 0, run.stderr
     *headers, theirs = run.stdout.splitlines()
@@ -59,13 +59,13 @@ def test_every_client_sends_one_header_of_its_own_or_the_users(record):
     user = parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
     assert spans[2::3] == [user] * 4 and "Traceparent" in theirs
     assert len({span for span in spans if span != user}) == 8
-    # Four requests each: two straight ones, and one that was sent on.
+    # Four requests each: two direct ones, and one that was redirected.
     senders = Counter(source.function.partition(".")[0] for source, _ in run.pairs("traceparent"))
     assert senders == dict.fromkeys(("with_requests", "with_httpx", "with_async_httpx", "with_aiohttp"), 4)
     assert {target.process.header.pid for _, target in run.pairs("traceparent")} == {run.processes[0].header.pid}
 
 
-def test_asgi_servers_and_aiohttps_receive_in_the_handlers_task(record):
+def test_asgi_and_aiohttp_servers_receive_traceparent_in_handler_task(record):
     run = record(
         """
         import asyncio, http.client, socket
@@ -132,7 +132,7 @@ def test_asgi_servers_and_aiohttps_receive_in_the_handlers_task(record):
     assert {target.strand for _, target in pairs} <= set(handled)
 
 
-def test_wsgi_servers_receive_once(record):
+def test_wsgi_servers_receive_traceparent_once(record):
     run = record(
         """
         import http.client, io, socket, subprocess, sys, threading
@@ -164,7 +164,7 @@ def test_wsgi_servers_receive_once(record):
         gunicorn.terminate()
         gunicorn.wait()
 
-        # As CGI has it: the request's header is in the environment.
+        # As in CGI, the request's header is in the environment.
         answer = io.BytesIO()
         environment = {"HTTP_TRACEPARENT": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
                        "REQUEST_METHOD": "GET", "PATH_INFO": "/", "SERVER_PROTOCOL": "HTTP/1.0"}
@@ -212,7 +212,7 @@ TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
         ("-" * 54, False),
     ],
 )
-def test_a_header_is_read_as_the_recommendation_has_it(header, valid):
+def test_traceparent_parse_equals_opentelemetry(header, valid):
     from opentelemetry import trace
     from opentelemetry.context import Context
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator

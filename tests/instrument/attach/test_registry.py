@@ -1,4 +1,4 @@
-"""Who can be attached to, and by whom: entries, their folder, other users, and the commands."""
+"""Registry of attachable processes: entries, their folder, other users, and the commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.programs.recording import STARTUP
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="there are no real-time signals here")
 
 
-def test_program_without_attachment_sees_no_trace_of_the_registry(program):
+def test_registry_is_invisible_to_program_without_attachment(program):
     source = """
         import os, sys, threading, warnings
         warnings.simplefilter("error")
@@ -39,7 +39,7 @@ def test_program_without_attachment_sees_no_trace_of_the_registry(program):
     assert ready.end("") == alone.end("")
 
 
-def test_entries_and_folder_are_private_and_go_with_the_process(program, private):
+def test_registry_entry_is_private_and_removed_with_its_process(program, private):
     running = program()
     path, entry = entry_of(running.pid)
     assert path.parent == private / "clew"
@@ -54,19 +54,19 @@ def test_entries_and_folder_are_private_and_go_with_the_process(program, private
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_folder_that_others_can_write_to_is_not_used(program, private):
+def test_registry_folder_writable_by_others_is_not_used(program, private):
     (private / "clew").mkdir(mode=0o777)
     (private / "clew").chmod(0o777)
     running = program(source="import clew\nprint(clew.control(), flush=True)\ninput()", ready=False, first="")
-    assert running.line() in ("True", "False")  # there may be another private folder
+    assert running.line() in ("True", "False")  # another private folder may exist
     assert list((private / "clew").iterdir()) == []
 
 
-def test_a_stranger_is_never_signalled(program, private):
+def test_attach_never_signals_an_unprepared_process(program, private):
     other = program(source="print('ready', flush=True)\ninput()", ready=False)
     with pytest.raises(AskError, match="it was not prepared"):
         other.stop()
-    # An entry that names it does not make it ready: the signal would kill it.
+    # An entry for the process does not make it ready: the signal would kill it.
     (private / "clew").mkdir(mode=0o700, exist_ok=True)
     registry.register(registry.Entry(other.pid, registry.began(other.pid), signal.SIGRTMAX - 1, "3", ["x"]))
     with pytest.raises(AskError, match="it was not prepared"):
@@ -78,7 +78,7 @@ def test_a_stranger_is_never_signalled(program, private):
 
 @pytest.fixture
 def of_another_user():
-    """The pid and the name of the user of somebody else's process."""
+    """Return the pid and the user name of a process of another user."""
     if os.getuid():
         yield 1, "root"
         return
@@ -87,7 +87,7 @@ def of_another_user():
         process.communicate()
 
 
-def test_another_users_process_is_refused_with_what_to_do(of_another_user, private, capsys):
+def test_attach_to_process_of_another_user_is_refused_with_a_hint(of_another_user, private, capsys):
     pid, user = of_another_user
     for command in (["attach", str(pid)], ["detach", str(pid)]):
         assert call(command) == 2
@@ -96,7 +96,7 @@ def test_another_users_process_is_refused_with_what_to_do(of_another_user, priva
         assert f"process {pid} belongs to user {user}," in err and f"`sudo -u {user} clew attach {pid}`" in err
 
 
-def test_another_users_process_that_cannot_be_seen_is_there_all_the_same(of_another_user, private, monkeypatch):
+def test_attach_to_hidden_process_of_another_user_reports_its_user(of_another_user, private, monkeypatch):
     pid, _ = of_another_user
 
     def not_permitted(_pid, _signal):
@@ -108,7 +108,7 @@ def test_another_users_process_that_cannot_be_seen_is_there_all_the_same(of_anot
         entry_of(pid)
 
 
-def test_a_process_says_why_it_cannot(program, new_run, tmp_path):
+def test_attach_that_is_impossible_reports_the_reason(program, new_run, tmp_path):
     running = program()
     with pytest.raises(AskError, match="it is not recorded"):
         running.stop()
@@ -128,7 +128,7 @@ def test_a_process_says_why_it_cannot(program, new_run, tmp_path):
     assert running.end()[2] == 0
 
 
-def test_the_api_makes_a_process_ready(program, new_run):
+def test_control_call_makes_process_attachable(program, new_run):
     source = """
         import clew, sys
         def work(): return 1
@@ -145,7 +145,7 @@ def test_the_api_makes_a_process_ready(program, new_run):
     assert entered(recorded(folder)[0])[0] == {"work": 2}
 
 
-def test_what_the_shell_is_told_makes_its_programs_ready(private, tmp_path, capsys, monkeypatch):
+def test_attach_env_output_makes_programs_of_the_shell_attachable(private, tmp_path, capsys, monkeypatch):
     (tmp_path / "wait.py").write_text("print('ready', flush=True)\ninput()\n")
     monkeypatch.setenv("PYTHONPATH", "/a folder/here")
     monkeypatch.delenv("CLEW_CONTROL", raising=False)
@@ -163,7 +163,7 @@ def test_what_the_shell_is_told_makes_its_programs_ready(private, tmp_path, caps
         running.communicate("\n", timeout=60)
 
 
-def test_the_commands(program, tmp_path, capsys, monkeypatch):
+def test_attach_and_detach_commands_record_and_report(program, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".clew" / "runs").mkdir(parents=True)
     running = program()
@@ -207,7 +207,7 @@ def test_detach_from_ended_program_names_its_run(program, tmp_path, capsys, monk
     assert capsys.readouterr().err == ended
 
 
-def test_the_shell_completes_pids_of_what_can_be_attached_to_and_detached_from(program, new_run):
+def test_attach_and_detach_completion_offers_matching_pids(program, new_run):
     idle, busy = program(), program()
     busy.start(new_run(pid=busy.pid))
 

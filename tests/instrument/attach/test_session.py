@@ -1,4 +1,4 @@
-"""A running program is attached to, detached from and attached to again: exact calls meanwhile, its output unchanged."""
+"""Attach to a running program, detach, and attach again: recorded calls are exact, and its output is unchanged."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CALLS = {
     "Worker.step": 2, "plain": 3, "decorated.<locals>.around": 2, "behind": 2, "make.<locals>.closure": 2,
     "make.<locals>.closure.<locals>.nested": 2, "numbers": 2, "atask": 1, "all_of_it": 2,
 }  # fmt: skip
-"""Of each function, per number that is worked on: once by a thread and once by a task."""
+"""Calls of each function for each processed number, which a thread and a task process."""
 
 
-def test_calls_are_exact_while_attached_and_the_program_cannot_tell(program, new_run):
+def test_attach_records_exact_calls_and_leaves_output_unchanged(program, new_run):
     attached, alone = program(), program(ready=False)
     runs = [new_run(pid=attached.pid, logs=LogCapture()), new_run(pid=attached.pid, logs=LogCapture())]
     for number, folder in enumerate(runs):
@@ -53,7 +53,7 @@ def test_calls_are_exact_while_attached_and_the_program_cannot_tell(program, new
         assert info.finished and info.exit_code is None and info.attached
 
 
-def test_what_began_before_goes_on_and_the_trace_says_so(program, new_run, follow):
+def test_attach_during_running_calls_notes_them_in_the_trace(program, new_run, follow):
     running = program()
     answer = running.start(folder := new_run(pid=running.pid))
     assert {"main", "serve", "background", "serve_tasks"} <= set(answer["under_way"])
@@ -63,7 +63,7 @@ def test_what_began_before_goes_on_and_the_trace_says_so(program, new_run, follo
     (note,) = [note.text for note in process.notes if "calls running when" in note.text]
     assert "keep their old probes" in note
     assert any("recording ended while" in note.text for note in process.notes)
-    # The tasks that were there are strands, and their hand-offs have their edges.
+    # Existing tasks are strands, and their queue items have edges.
     placed = list(follow(process, whole=False))
     names = {one.strand for one in placed if one.function == "atask"}
     assert names and names <= {f"Task-{number}" for number in range(1, 9)}
@@ -73,7 +73,7 @@ def test_what_began_before_goes_on_and_the_trace_says_so(program, new_run, follo
 
 
 @pytest.mark.parametrize("recorder", ["c"])
-def test_attached_to_again_tasks_have_their_names_and_the_graph_is_sound(program, new_run, follow, recorder):
+def test_attach_again_names_tasks_and_builds_a_valid_graph(program, new_run, follow, recorder):
     running = program()
     for _ in range(2):
         running.start(folder := new_run(pid=running.pid, logs=LogCapture()))
@@ -87,7 +87,7 @@ def test_attached_to_again_tasks_have_their_names_and_the_graph_is_sound(program
         assert (calls["atask"], calls["plain"]) == (3, 9)
 
 
-def test_no_call_is_missed_or_recorded_twice_in_between(program, new_run):
+def test_attach_misses_and_duplicates_no_call_in_between(program, new_run):
     running = program()
     for _ in range(3):
         running.start(folder := new_run(TICKS, pid=running.pid))
@@ -99,13 +99,13 @@ def test_no_call_is_missed_or_recorded_twice_in_between(program, new_run):
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
-def test_a_changed_plan_holds_from_then_on(program, new_run):
+def test_plan_change_while_attached_applies_to_later_calls(program, new_run):
     running = program()
     running.start(folder := new_run(scopes("plain", "behind", "tick"), pid=running.pid))
     running.work(3)
     save_plan(folder, dump(Plan(rules=scopes("behind", "Worker.*"), adapters=ADAPTERS, spec="the next")))
     changed = running.change()
-    # plain and tick go, Worker.step comes, behind stays as it is.
+    # The change removes plain and tick, adds Worker.step, and does not touch behind.
     assert changed["functions"] == 3
     running.work(4)
     running.stop()
@@ -173,7 +173,7 @@ print([function.__code__ is code for function, code in zip(functions, own)], gc.
 
 
 @pytest.mark.parametrize("when", ["before it is attached to", "while it is recorded"])
-def test_functions_that_the_program_froze_are_found(program, new_run, when):
+def test_attach_finds_functions_frozen_by_gc_freeze(program, new_run, when):
     running = program(source=FROZEN)
     if when == "before it is attached to":
         running.work(0)
@@ -191,7 +191,7 @@ def test_functions_that_the_program_froze_are_found(program, new_run, when):
     assert calls == dict.fromkeys([*names, "make.<locals>.closure", "suspended.<locals>.<lambda>"], 2)
 
 
-def test_a_process_recorded_from_its_start_can_be_detached_from(program, new_run):
+def test_detach_from_process_recorded_from_its_start_ends_recording(program, new_run):
     folder = new_run()
     running = program(ready=False, run=folder)
     running.work(2)
@@ -203,11 +203,11 @@ def test_a_process_recorded_from_its_start_can_be_detached_from(program, new_run
     assert (code, err.count("did")) == (0, 3)
     assert [entered(process)[0]["plain"] for process in recorded(folder)] == [6]
     assert [entered(process)[0]["plain"] for process in recorded(second)] == [12]
-    assert load_run(folder).finished is None, "its launcher ends it"
+    assert load_run(folder).finished is None, "only the launcher finishes its run"
     assert load_run(second).finished
 
 
-def test_modules_imported_while_attached_and_children_are_recorded_and_later_ones_not(program, new_run, tmp_path):
+def test_attach_records_imports_and_children_only_while_attached(program, new_run, tmp_path):
     (tmp_path / "later.py").write_text("def late(): return 1\n")
     (tmp_path / "child.py").write_text("def work(): return 1\nwork()\n")
     source = """
@@ -235,7 +235,7 @@ def test_modules_imported_while_attached_and_children_are_recorded_and_later_one
     assert calls == [(("step", 1), ("late", 1)), (("work", 1),)]
 
 
-def test_attach_while_a_thread_waits_in_queue_gives_it_the_item(program, new_run, follow):
+def test_attach_while_threads_wait_in_queues_delivers_their_items(program, new_run, follow):
     source = """
         import functools, queue, sys, threading
         from concurrent.futures import ThreadPoolExecutor
@@ -280,11 +280,11 @@ def test_attach_while_a_thread_waits_in_queue_gives_it_the_item(program, new_run
         running.work(5)
         events = [placed for process in recorded(folder) for placed in follow(process, whole=False)]
         edges = Recording(0, "", "", folder, events).edges("queue")
-        assert edges["queue", "MainThread/hand_over", "MainThread/take"] == 3, "those made meanwhile have theirs"
+        assert edges["queue", "MainThread/hand_over", "MainThread/take"] == 3, "queues made while attached have edges"
     assert running.end("")[1:] == ("", 0)
 
 
-def test_a_main_thread_that_waits_attaches_at_once(program, new_run):
+def test_attach_to_blocked_main_thread_is_immediate(program, new_run):
     for wait in ("time.sleep(60)", "threading.Event().wait()", "select.select([0], [], [])", "os.read(0, 1)"):
         source = f"""
             import os, select, sys, threading, time

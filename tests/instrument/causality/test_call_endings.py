@@ -1,4 +1,4 @@
-"""A call that an exception left has failed, unless that exception says that it is through with what it was to do."""
+"""A call that ends by an exception has failed, unless the exception signals a regular end."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ call(stops_an_async_generator().__anext__().send, None)
 for function in (%s): call(function)
 """
 GENERATORS = ("stops_a_coroutine", "stops_a_generator", "stops_an_async_generator")
-"""What leaves them comes as a RuntimeError."""
+"""Functions from which StopIteration escapes as a RuntimeError."""
 CALLED = "stops, stops_by_own, cancelled, cancelled_by_trio, killed, fails, is_interrupted, leaves, misses, has_none, another"
 
 
@@ -68,7 +68,7 @@ pytestmark = pytest.mark.parametrize("record", ["c"], indirect=True)
 
 
 def ends(run):
-    """The kinds of the ends of each function's calls."""
+    """Return the kinds of the ends of each function's calls."""
     found: dict[str, list[Kind]] = {}
     for placed in run.of(Kind.EXIT, Kind.UNWIND):
         if placed.site.file:
@@ -76,7 +76,7 @@ def ends(run):
     return found
 
 
-def test_an_end_that_an_exception_only_tells_of_is_no_failure(record):
+def test_call_ended_by_a_regular_exception_has_not_failed(record):
     found = ends(record(NOT_FAILED + FAILED + CALLS % CALLED))
     assert found["Three.__next__"] == [Kind.EXIT] * 4
     for name in ("stops", "stops_by_own", "stops_async", "closed", "cancelled", "cancelled_by_trio", "killed"):
@@ -85,7 +85,7 @@ def test_an_end_that_an_exception_only_tells_of_is_no_failure(record):
         assert found[name] == [Kind.UNWIND], name
 
 
-def test_a_loop_that_is_cancelled_at_the_end_has_not_failed(record):
+def test_call_ended_by_task_cancellation_has_not_failed(record):
     found = ends(
         record(
             """
@@ -114,7 +114,7 @@ def test_a_loop_that_is_cancelled_at_the_end_has_not_failed(record):
 
 
 @pytest.mark.parametrize("error", ["KeyError", "StopIteration"])
-def test_a_scope_ends_as_a_function_does(record, error):
+def test_scope_ended_by_exception_has_the_end_of_a_function(record, error):
     run = record(
         f"""
         import clew

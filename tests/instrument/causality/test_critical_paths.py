@@ -1,4 +1,4 @@
-"""Where the time of real recorded programs went, by the graph's own operators: waiting is not work."""
+"""Critical paths of real recorded programs, by the graph's operators: waiting is not work."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from clew.graph.ops.slicing.interval import slice_events
 from clew.graph.ops.timing.critical_path import critical_path
 from clew.records.format.event import Kind
 
-UNFINISHED = "the run is not over; this is what has been recorded so far"
-"""The fixture starts the program itself, so nobody says that the run is over."""
+UNFINISHED = "the run is not over; this is its recording so far"
+"""The fixture starts the program without `clew run`, so the run is never finished."""
 
 
 def graph_of(recording):
@@ -38,7 +38,7 @@ def work_ms(path):
     "run", ["asyncio.run(job())", "loop = asyncio.new_event_loop(); loop.run_until_complete(job()); loop.close()"]
 )
 @pytest.mark.parametrize("end", ["", "raise ValueError"])
-def test_the_path_of_a_program_goes_into_the_tasks_it_ran(record, run, end):
+def test_critical_path_leads_into_tasks_of_the_event_loop(record, run, end):
     recording = record(
         f"""
         import asyncio, contextlib, time
@@ -68,8 +68,8 @@ def test_the_path_of_a_program_goes_into_the_tasks_it_ran(record, run, end):
     assert sum(segment.wait_ns for segment in path.segments) >= 90e6
 
 
-def assert_waits_apart(graph, call):
-    """The call has waited, and none of that is its own time. How long it worked says how busy the machine is."""
+def assert_wait_is_not_work(graph, call):
+    """Assert that the call has waited, and that its own time excludes the wait. Its work depends on the load of the machine."""
     calls = graph.calls
     assert calls.waiting_ns[call] > 0
     assert calls.self_ns[call] <= calls.total_ns[call] - calls.waiting_ns[call]
@@ -80,7 +80,7 @@ def assert_waits_apart(graph, call):
     ["child.wait()", "child.communicate()", "child.stdout.read(); child.wait()", "[None for _ in iter(child.poll, 0)]"],
 )
 @pytest.mark.parametrize("program", ["[sys.executable, 'child.py']", "['sleep', '0.6']"])
-def test_waiting_for_a_child_process_is_no_work(record, wait, program):
+def test_critical_path_wait_for_child_process_is_not_work(record, wait, program):
     recording = record(
         f"""
         import subprocess, sys
@@ -94,13 +94,13 @@ def test_waiting_for_a_child_process_is_no_work(record, wait, program):
     )
     graph = graph_of(recording)
     (call,) = [n for n, enter in enumerate(graph.calls.enter) if graph.sites[graph.site[enter]].qualname == "wait"]
-    assert_waits_apart(graph, call)
+    assert_wait_is_not_work(graph, call)
     if "sleep" not in program:
         work = work_ms(path_to_the_end_of(graph, "wait"))
         assert work["wait"] <= graph.calls.self_ns[call] / 1e6 + 1 and work["rest"] > 590
 
 
-def test_a_killed_child_was_waited_for_and_is_no_problem(record):
+def test_critical_path_wait_for_killed_child_is_not_work(record):
     recording = record(
         """
         import subprocess, sys
@@ -111,4 +111,4 @@ def test_a_killed_child_was_waited_for_and_is_no_problem(record):
     )
     graph = graph_of(recording)
     (call,) = [n for n, enter in enumerate(graph.calls.enter) if graph.sites[graph.site[enter]].qualname == "wait"]
-    assert_waits_apart(graph, call)
+    assert_wait_is_not_work(graph, call)

@@ -1,7 +1,7 @@
-"""Random programs that carry the clocks of their own causality: for every two of their events, the graph knows whether the one
-happened before the other, exactly as they do: none missed, none false.
+"""Random programs that carry their own logical clocks: for every two events, the graph and the clocks agree on whether one
+happened before the other.
 
-Seeds are fixed, and some are new each time (the test's name says which); `CLEW_RANDOM_PROGRAMS=500` runs that many.
+Some seeds are fixed, and some are new each time (the failure message shows them); `CLEW_RANDOM_PROGRAMS=500` runs that many.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def replayed(logs):
-    """Name of each event -> the names of those before it, itself included, as the processes' own logs say."""
+    """Return, for each event's name, the names of it and all events before it, according to the processes' own logs."""
     seen, pasts, written, ended = {"main": frozenset()}, {}, {}, {}
     left = {name: list(reversed(log)) for name, log in logs.items()}
     while left:
@@ -46,7 +46,7 @@ def replayed(logs):
             if not left[name]:
                 ended[name] = seen[name]
                 del left[name]
-        assert (sum(map(len, left.values())), len(left)) != before, "the logs are in no order"
+        assert (sum(map(len, left.values())), len(left)) != before, "the logs have a cycle"
     return pasts
 
 
@@ -57,7 +57,7 @@ SEEDS = [*range(1, 5), *(random.SystemRandom().randrange(10, 1 << 30) for _ in r
 
 
 @pytest.mark.parametrize("program", [THREADS, TASKS], ids=["threads", "tasks"])
-def test_the_graph_knows_exactly_what_happened_before_what(record, program):
+def test_graph_pasts_equal_logical_clocks_of_random_program(record, program):
     for seed in SEEDS:
         run = record(COMMON + program, str(seed), rules=False, name=f"program{seed}")
         assert run.code == 0, (seed, run.stderr)
@@ -73,7 +73,7 @@ def test_the_graph_knows_exactly_what_happened_before_what(record, program):
             )
 
 
-def test_the_graph_knows_exactly_what_happened_before_what_in_processes_that_write_to_one_another(record, tmp_path):
+def test_graph_pasts_equal_logical_clocks_of_communicating_processes(record, tmp_path):
     reads = 0
     for seed in SEEDS:
         run = record(PROCESSES, str(seed), rules=False, adapters=("processes", "sockets"), name=f"processes{seed}")

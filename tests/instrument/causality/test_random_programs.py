@@ -1,4 +1,4 @@
-"""Random programs that know who sent what: every hand-over they saw is an edge, and there is no other edge."""
+"""Random programs that log their messages: the graph's edges are exactly those messages."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ CHANNELS = ("queue", "asyncio.queue", "executor.submit", "executor.result")
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_every_hand_over_is_an_edge_and_nothing_else_is(record, seed):
+def test_edges_of_random_program_equal_its_messages(record, seed):
     run = record(PROGRAM, str(seed), rules=False)
     assert run.code == 0, run.stderr
     put, got, target, source = {}, {}, {}, {}

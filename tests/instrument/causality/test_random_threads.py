@@ -1,8 +1,8 @@
-"""Random threaded programs that carry vector clocks as the truth: no edge is false, and none of those we promise is missing.
+"""Random threaded programs that carry vector clocks as ground truth: no edge is false, and no promised edge is missing.
 
-Each operation of a thread is a tick of its clock; what it hands over has the clock, what it takes is merged. So a source in
-tick k of thread A really was before a target if the target's clock afterwards knows k ticks of A. A thread gives up the
-interpreter only where it blocks, so an attempt that fails is followed by a wait.
+Each operation of a thread is a tick of its clock. A sent item carries the clock, and a received clock is merged. So a source in
+tick k of thread A was before a target if the target's clock afterwards has at least k ticks of A. A thread releases the
+interpreter only when it blocks, so an attempt that fails is followed by a wait.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROGRAM = """
     numbers = iter(range(WORKERS + 1, SIZE))
 
     class Shared:
-        # A thing with the clock of whoever last let go of it.
+        # An object with the clock of the thread that last released it.
         def __init__(self, thing): self.thing, self.clock, self.last = thing, [0] * SIZE, None
 
     def begin():
@@ -98,7 +98,7 @@ PROGRAM = """
 
     def get(choose, shared):
         tick = begin()
-        # Up to 3.12 a SimpleQueue waits forever, recorded or not, when it finds the item that woke it gone and its time over.
+        # Up to 3.12 a SimpleQueue waits forever, recorded or not, if the item that woke it is gone and its timeout is over.
         waiting = {"block": False} if isinstance(shared.thing, queue.SimpleQueue) else {"timeout": 0.002}
         try: clock, source = shared.thing.get(**waiting)
         except queue.Empty: gave_up.append((here.me, tick))
@@ -204,7 +204,7 @@ SYNCS = ({Kind.RELEASE}, {Kind.ACQUIRE})
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_no_edge_is_false_and_no_promised_one_is_missing(record, seed):
+def test_edges_of_random_threads_agree_with_vector_clocks(record, seed):
     adapters = ("threads", "locks", "executors", "queues", "callbacks")
     run = record(PROGRAM, str(seed), adapters=adapters, rules=False)
     assert run.code == 0, run.stderr
@@ -228,10 +228,10 @@ def test_no_edge_is_false_and_no_promised_one_is_missing(record, seed):
     for source, target in [*run.pairs(), *run.pairs(kinds=SYNCS)]:
         before, after = begun[id(source.event)], clock_after[id(target.event)]
         if before is None or after is None:
-            continue  # the pool's beginning, the program's end
+            continue  # the start of the pool or the end of the program
         (thread, tick), (other, *clock) = before, after
         if target.channel == "condition" and [other, clock[other]] in gave_up:
-            continue  # a put had woken it, whose item another one took: it went on, and got no clock
+            continue  # a put had woken it, but another thread took the item: it continued without a clock
         assert clock[thread] >= tick, f"{target.channel}: {source} was not before {target}"
         found[other, clock[other], target.channel].append([thread, tick])
 

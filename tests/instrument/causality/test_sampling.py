@@ -1,4 +1,4 @@
-"""Sampled request flows are whole or absent: in threads, tasks, pools, queues and other processes, with edges and log lines."""
+"""Sampled request flows are complete or absent: in threads, tasks, pools, queues and other processes, with edges and logs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rules(*names):
 
 @pytest.fixture(params=["c"])
 def sampled(record, request):
-    """Runs a program whose functions take the number of their flow as `n`; gives the run and what each flow left there."""
+    """Run a program whose functions take the number of their flow as `n`; return the run and the records of each flow."""
 
     def run(source, *names, share=0.5, **options):
         done = record(
@@ -43,15 +43,15 @@ def plan_of(plan, share, names):
     return plan._replace(rules=rules("handle", *names), sample=share)
 
 
-def are_whole(left, flows, each):
-    """Every flow that left something left all of it; some flows were kept and some dropped."""
+def assert_flows_complete(left, flows, each):
+    """Assert that each recorded flow is complete, and that some flows are recorded and some are not."""
     assert 0 < len(left) < flows, left
     for number, found in left.items():
         assert found == Counter(each), number
 
 
 def calls_nest(run):
-    """Every call that begins ends, in the same thread."""
+    """Assert that every call that begins ends in the same thread."""
     for process in run.processes:
         for thread in process.threads:
             counts = {True: Counter(), False: Counter()}
@@ -61,7 +61,7 @@ def calls_nest(run):
             assert counts[True] == counts[False]
 
 
-def test_a_flow_of_one_thread_is_whole_and_work_outside_is_kept(sampled):
+def test_sampled_flow_of_one_thread_is_complete_with_work_outside_flows(sampled):
     run, left = sampled(
         """
         import logging
@@ -94,15 +94,15 @@ def test_a_flow_of_one_thread_is_whole_and_work_outside_is_kept(sampled):
         "inner", "generate", "outside", "numbers",
     )  # fmt: skip
     assert left.pop(1000) == {"outside": 80}
-    are_whole(left, 40, {"handle": 1, "inner": 1, "generate": 1, "numbers": 2, "log": 1})
+    assert_flows_complete(left, 40, {"handle": 1, "inner": 1, "generate": 1, "numbers": 2, "log": 1})
     calls_nest(run)
     (process,) = run.processes
     begin, end = [note.text for note in process.notes if "request flows" in note.text]
     assert begin == "request flows are sampled: 50 % of them are recorded, each entirely or not at all"
-    assert f"of 40 request flows that began in process {process.header.pid}, {len(left)} are recorded" in end
+    assert f"{len(left)} of 40 request flows that began in process {process.header.pid} are recorded" in end
 
 
-def test_a_process_that_is_killed_says_that_it_was_sampled(record):
+def test_sampled_process_that_is_killed_has_the_sampling_note(record):
     killed = """
         import os
         def handle(n): return n
@@ -116,7 +116,7 @@ def test_a_process_that_is_killed_says_that_it_was_sampled(record):
         assert any("sampled: 25 %" in note.text for note in process.notes) == told
 
 
-def test_flows_go_on_in_threads_pools_and_queues(sampled):
+def test_sampled_flow_is_complete_in_threads_pools_and_queues(sampled):
     run, left = sampled(
         """
         import concurrent.futures, queue, threading
@@ -142,16 +142,16 @@ def test_flows_go_on_in_threads_pools_and_queues(sampled):
         """,
         "step",
     )
-    are_whole(left, 30, {"handle": 1, "step": 4})
+    assert_flows_complete(left, 30, {"handle": 1, "step": 4})
     assert not [placed for placed in run.of(Kind.SEND) if placed.channel == "executor.submit"][len(left) :]
-    # The threads that were started for a flow that is dropped left nothing at all.
+    # Threads started for an unsampled flow have no records.
     (process,) = run.processes
     steps = {thread for thread in process.threads for event in process.events(thread) if event.kind == Kind.PAYLOAD}
     assert len(steps) <= len(left) + 4
     calls_nest(run)
 
 
-def test_flows_of_interleaved_tasks_never_mix(sampled):
+def test_sampled_flows_of_interleaved_tasks_are_complete(sampled):
     run, left = sampled(
         """
         import asyncio
@@ -188,11 +188,11 @@ def test_flows_of_interleaved_tasks_never_mix(sampled):
         """,
         "step", "plain",
     )  # fmt: skip
-    are_whole(left, 40, {"handle": 1, "step": 5, "plain": 2})
+    assert_flows_complete(left, 40, {"handle": 1, "step": 5, "plain": 2})
     calls_nest(run)
 
 
-def test_a_flow_goes_on_in_other_processes(sampled):
+def test_sampled_flow_is_complete_in_other_processes(sampled):
     run, left = sampled(
         """
         import os, subprocess, sys
@@ -221,7 +221,7 @@ def test_a_flow_goes_on_in_other_processes(sampled):
 
 
 @pytest.mark.parametrize(("flags", "recorded"), [("00", 0), ("01", 6)])
-def test_the_flag_of_another_tracers_header_decides(sampled, flags, recorded):
+def test_sampling_follows_flag_of_incoming_traceparent(sampled, flags, recorded):
     _, left = sampled(
         f"""
         import clew
@@ -252,7 +252,7 @@ def test_sampling_with_share_zero_or_one_records_no_flow_or_every_flow(sampled):
     assert sampled(source, share=None)[1] == {n: {"handle": 1, "log": 1} for n in range(5)}
 
 
-def test_ids_of_log_lines_count_only_what_is_recorded(sampled):
+def test_sampling_numbers_only_recorded_log_lines(sampled):
     run, left = sampled(
         """
         import logging
@@ -268,7 +268,7 @@ def test_ids_of_log_lines_count_only_what_is_recorded(sampled):
     assert len([line for line in lines if "[clew" not in line]) == 20 - len(left)
 
 
-def test_a_plan_of_before_has_no_sample():
+def test_plan_without_sample_field_has_no_sampling():
     text = dump(Plan(sample=0.25))
     assert load(text, "here").sample == 0.25
     assert load(text.replace('"sample": 0.25,', ""), "here").sample is None

@@ -1,4 +1,4 @@
-"""Small programs that state what happened before each of their marks: the graph knows exactly that, none missed, none false."""
+"""Small programs that state the past of each of their marks: the graph's pasts equal the stated ones."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def check(record, program):
 @pytest.mark.parametrize(
     "program", [COMPLETION, BOTH_WORLDS, WRITTEN_IN_PYTHON], ids=["completion", "both-worlds", "written-in-python"]
 )
-def test_wait_for_several_has_the_pasts_of_those_it_got_and_its_own(record, program):
+def test_wait_for_several_futures_has_exactly_their_pasts(record, program):
     check(record, program)
 
 

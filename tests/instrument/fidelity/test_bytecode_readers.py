@@ -1,4 +1,4 @@
-"""Libraries that read the bytecode of a recorded function find that of the unrecorded one."""
+"""Libraries that read the bytecode of a recorded function find the bytecode of the unrecorded function."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PLAIN = {"CLEW_RUN": "", "PYTHONPATH": ""}
 
 
 def the_same(record, source: str, **files: str) -> set[str]:
-    """Runs a program plain and recorded, which must print the same; the functions that were recorded."""
+    """Run a program plain and recorded, assert equal output, and return the recorded functions."""
     written = {name.replace("__", "/") + ".py": text for name, text in files.items()}
     plain, traced = (record(source, files=written, environment=environment) for environment in (PLAIN, {}))
     assert plain.code == 0, plain.stderr
@@ -33,7 +33,7 @@ main()
 """
 
 
-def test_hypothesis_shows_lambdas_as_they_are_written(record):
+def test_hypothesis_shows_source_of_recorded_lambdas(record):
     assert {"main", "strategies"} <= the_same(record, HYPOTHESIS)
 
 
@@ -71,8 +71,8 @@ main()
 READS = "def {}({}): return {} if type({}).__name__ == 'code' else getattr({}, '__code__', None)\n"
 
 
-def test_what_numba_compiles_and_pony_decompiles_has_no_probes(record):
-    # As much of the two as asks for the code; `None` is what Numba finds in a function written in C.
+def test_numba_and_pony_read_bytecode_without_probes(record):
+    # Only those parts of the two that ask for the code; Numba finds `None` in a function written in C.
     functions = the_same(
         record,
         COMPILED,

@@ -1,4 +1,4 @@
-"""What one hook records is of one instant: it takes no time of the program's, and the clock is asked once."""
+"""The records of one hook have equal times: the hook reads the clock once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.records.format.event import Kind
 pytestmark = pytest.mark.parametrize("record", ["c"], indirect=True)
 
 
-def test_a_step_and_what_caused_it_are_of_one_instant(record):
+def test_task_step_and_its_cause_have_equal_times(record):
     run = record(
         """
         import asyncio
@@ -28,7 +28,7 @@ def test_a_step_and_what_caused_it_are_of_one_instant(record):
     assert all(cause.kind == Kind.JOIN and step.ticks == cause.ticks for step, cause in steps)
 
 
-def test_the_scope_of_an_item_that_is_done_takes_no_time(record):
+def test_task_done_scope_has_no_duration(record):
     run = record(
         """
         import queue
@@ -42,7 +42,7 @@ def test_the_scope_of_an_item_that_is_done_takes_no_time(record):
     done = [placed.event for placed in run.events if placed.channel == "queue.done"]
     kinds = [event.kind for event in done]
     whole = [Kind.SEND, Kind.SCOPE_BEGIN, Kind.ACQUIRE, Kind.RELEASE, Kind.SCOPE_END]
-    assert kinds[:4] == [kind for kind in whole if kind != Kind.ACQUIRE], "nothing was done before the first"
+    assert kinds[:4] == [kind for kind in whole if kind != Kind.ACQUIRE], "the first item has no earlier one"
     assert kinds[4:9] == whole and kinds[9:15] == [*whole[:4], Kind.RELEASE, Kind.SCOPE_END]
     for scope in (done[:4], done[4:9], done[9:15]):
         assert len({event.ticks for event in scope}) == 1

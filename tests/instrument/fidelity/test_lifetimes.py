@@ -1,4 +1,4 @@
-"""Recorded objects die when they died: what nobody refers to any more is gone at once, not when garbage is collected."""
+"""Recording extends no lifetimes: an object without references is deleted immediately, not by garbage collection."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("recorder", ["c"])
-def test_what_nobody_refers_to_any_more_is_gone_at_once(record, recorder):
+def test_unreferenced_objects_of_recorded_program_die_immediately(record, recorder):
     plain = record(PROGRAM, environment=PLAIN)
     recorded = record(PROGRAM)
     assert plain.code == recorded.code == 0, plain.stderr + recorded.stderr

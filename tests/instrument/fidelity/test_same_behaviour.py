@@ -1,4 +1,4 @@
-"""What a program prints and how it ends is the same recorded as plain, byte for byte, for every way a call can go."""
+"""A program's output and exit are the same recorded as plain, byte for byte, for every kind of call."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ variable = contextvars.ContextVar('variable')
 
 
 def source() -> str:
-    """One program for all that happens within a process, for the sake of time; a heading tells them apart."""
+    """Return one program with all cases, to save time; a heading separates them."""
     text = PROLOGUE
     for number, (name, body) in enumerate(WITHIN.items()):
         text += f"print({f'== {name}'!r})\ndef part_{number}():\n"
@@ -340,7 +340,7 @@ def sections(output: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("recorder", ["c"])
-def test_what_happens_within_a_process_is_the_same(record, recorder):
+def test_program_output_and_exit_equal_plain_run(record, recorder):
     plain = record(source(), environment=PLAIN)
     recorded = record(source())
     assert plain.code == 0, plain.stderr

@@ -1,4 +1,4 @@
-"""However a program ends, its output and exit code are the same recorded as plain, byte for byte."""
+"""For every way in which a program ends, output and exit code are the same recorded as plain, byte for byte."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_every_end_is_the_same(record, name):
+def test_program_end_equals_plain_run(record, name):
     plain, recorded = (record(textwrap.dedent(ENDS[name]), environment=environment) for environment in (PLAIN, {}))
     assert recorded.code == plain.code
     assert same_in_every_run(recorded.stdout) == same_in_every_run(plain.stdout)

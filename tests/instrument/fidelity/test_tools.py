@@ -1,4 +1,4 @@
-"""Debuggers, profilers and coverage work on a recorded program as on any other, and the script that they run is recorded."""
+"""Debuggers, profilers and coverage work on a recorded program as on a plain one, and the script that they run is recorded."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ PLAIN = {"CLEW_RUN": "", "PYTHONPATH": ""}
 
 
 def needs(package: str) -> pytest.MarkDecorator:
-    """`make setup` installs it; an environment from before it was asked for has to be renewed."""
+    """Skip with a hint if a package is missing that `make setup` installs: the environment is out of date."""
     return pytest.mark.skipif(not find_spec(package), reason=f"{package} is missing: pip install -e '.[test]'")
 
 
 @pytest.fixture
 def both(record, tmp_path):
-    """`both(words, stdin)`: what `python WORDS` prints plain and recorded, which must be the same; the recording."""
+    """`both(words, typed)` runs `python WORDS` plain and recorded, asserts the same exit, and returns both results."""
 
     def run(words: list[str], app: str = APP, typed: str = "", **environment: str):
         (tmp_path / "typed").write_text(typed)
@@ -88,7 +88,7 @@ def both(record, tmp_path):
 
 
 def functions(recording) -> set[str]:
-    """What was called; a file of the standard library is no part of it."""
+    """Return the called functions outside the standard library."""
     return {f"{placed.site.module}:{placed.site.qualname}" for placed in recording.events if placed.site}
 
 
@@ -120,14 +120,14 @@ continue
 """
 
 
-def test_pdb_breaks_steps_jumps_and_shows_the_same(both):
+def test_pdb_session_output_equals_plain_run(both):
     plain, traced = both(["-m", "pdb", "app.py", "x"], typed=BREAK + "quit\n")
     assert traced.stdout == plain.stdout.replace("\r", "")
     assert "(Pdb) " in plain.stdout and "-> total = 0" in plain.stdout
     assert {"app:work", "app:main"} <= functions(traced)
 
 
-def test_pdb_shows_the_same_after_an_error(both):
+def test_pdb_post_mortem_output_equals_plain_run(both):
     failing = APP.replace("print(main(), sys.argv[1:])", "work(None)")
     plain, traced = both(
         ["-m", "pdb", "-c", "continue", "app.py"], app=failing, typed="where\np n\nup\nlist\nargs\nquit\n"
@@ -139,7 +139,7 @@ def test_pdb_shows_the_same_after_an_error(both):
 
 @needs("coverage")
 @pytest.mark.parametrize("core", ["ctrace", "pytrace", "sysmon"])
-def test_coverage_finds_the_same_lines_and_branches(both, core):
+def test_coverage_lines_and_branches_equal_plain_run(both, core):
     if core == "sysmon" and sys.version_info < (3, 12):
         core = "ctrace"
     found = []
@@ -163,13 +163,13 @@ STATISTICS = """
 import pstats, sys
 for name in ("plain.prof", "traced.prof"):
     rows = pstats.Stats(name).stats
-    # What a module's import costs depends on which modules are there already.
+    # The calls of an import depend on the modules that are imported already.
     print(sorted((*place, *counts[:2]) for place, counts in rows.items() if place[0] == "app.py"))
 """
 
 
 @pytest.mark.parametrize("profiler", ["cProfile", "profile"])
-def test_a_profile_counts_the_same_calls(record, profiler):
+def test_profiler_call_counts_equal_plain_run(record, profiler):
     for name, environment in (("plain", PLAIN), ("traced", {})):
         command = [sys.executable, "-m", profiler, "-o", f"{name}.prof", "app.py"]
         traced = record(APP, name="app", command=command, environment=environment)
@@ -180,7 +180,7 @@ def test_a_profile_counts_the_same_calls(record, profiler):
     assert recorded == plain and "app.py" in plain
 
 
-def test_the_trace_module_lists_the_same_lines(both):
+def test_trace_module_output_equals_plain_run(both):
     plain, traced = both(["-m", "trace", "--trace", "--ignore-module", "contextlib", "app.py"])
     assert traced.stdout == plain.stdout and "app.py(12): " in plain.stdout
     assert {"app:work", "app:main"} <= functions(traced)
@@ -188,7 +188,7 @@ def test_the_trace_module_lists_the_same_lines(both):
     assert traced.stdout == plain.stdout
 
 
-def test_doctests_are_the_same(both):
+def test_doctest_output_equals_plain_run(both):
     app = APP.replace(
         "def work(n):\n", 'def work(n):\n    """\n    >>> work(3)\n    -1\n    >>> work(4) + 1\n    9\n    """\n'
     )
@@ -225,7 +225,7 @@ except TypeError as error:
 """
 
 
-def test_what_a_program_executes_from_a_file_is_recorded(record):
+def test_code_executed_from_a_file_is_recorded(record):
     files = {"app.py": APP}
     plain, traced = (record(RUNS, files=files, environment=environment) for environment in (PLAIN, {}))
     assert (traced.code, traced.stdout, traced.stderr) == (plain.code, plain.stdout, plain.stderr)
@@ -234,7 +234,7 @@ def test_what_a_program_executes_from_a_file_is_recorded(record):
 
 
 class Client:
-    """As much of the debug adapter protocol as it takes to stop at a breakpoint."""
+    """The part of the debug adapter protocol that is needed to stop at a breakpoint."""
 
     def __init__(self, port: int) -> None:
         deadline = time.monotonic() + 60
@@ -284,12 +284,12 @@ class Client:
 
 
 @needs("debugpy")
-def test_debugpy_stops_at_a_breakpoint_and_goes_on(record, tmp_path):
+def test_debugpy_stops_at_a_breakpoint_and_continues(record, tmp_path):
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    # The fixture waits for the program, so the client is a process of its own, this file.
+    # The fixture waits for the program, so the client is this file in a separate process.
     command = [sys.executable, __file__, str(port)]
     with subprocess.Popen(command, cwd=workspace, stdout=subprocess.PIPE, text=True) as client:
         command = [sys.executable, "-X", "frozen_modules=off", "-m", "debugpy", "--listen", f"127.0.0.1:{port}"]

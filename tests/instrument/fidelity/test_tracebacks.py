@@ -1,4 +1,4 @@
-"""What a program sees of an exception, of its text and of its frames, is what it sees without clew."""
+"""A program sees the same exceptions, texts and frames as without clew."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ COROUTINES = {
 
 
 def source() -> str:
-    """One program for all cases, for the sake of time; a heading tells them apart."""
+    """Return one program with all cases, to save time; a heading separates them."""
     text = PROLOGUE
     for name, statement in PROGRAMS.items():
         text += f"print({name!r})\ntry:\n    {statement}\nexcept BaseException: show()\n"
@@ -131,7 +131,7 @@ def same_in_every_run(text: str) -> str:
 
 
 @pytest.mark.parametrize("recorder", ["c"])
-def test_exceptions_look_as_they_do_without_clew(record, recorder):
+def test_tracebacks_of_recorded_program_equal_plain_run(record, recorder):
     plain = record(source(), environment={"CLEW_RUN": "", "PYTHONPATH": ""})
     traced = record(source(), logs=LogCapture(ids=True))
     assert plain.code == traced.code == 0, traced.stderr

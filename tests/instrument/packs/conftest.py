@@ -1,4 +1,4 @@
-"""Runs small programs of real libraries with and without a pack, and asks the graph what caused what.
+"""Run small programs of real libraries with and without a pack, and query their graphs for causes.
 
 The programs log `ask NUMBER` where a client begins, and `answer NUMBER` in the handler that its request reaches.
 """
@@ -47,26 +47,25 @@ class Traced:
         return list(read_run(self.folder).processes)
 
     def values(self, name: str) -> list[str]:
-        """What a payload of that name was, in order of time."""
+        """Return the values of the payloads of a name, in order of time."""
         return [event.text for event in self.run.events.where(kind="payload", channel=name).order_by("ts")]
 
     def requests(self) -> list[str]:
-        """The names of all requests, sorted."""
+        """Return the names of all requests, sorted."""
         return sorted(self.graph.channel(row) for row in self.graph.rows_of([Kind.REQUEST]).tolist())
 
     def led_to(self, text: str) -> set[str]:
-        """The lines that are among the causes of a line."""
+        """Return the lines among the causes of a line."""
         (event,) = self.run.events.where(kind="log", text=text)
         return {event.text for event in self.run.events.where(id=event.id).slice("backward") if event.kind == "log"}
 
     def came_of(self, text: str) -> set[str]:
-        """The lines that a line is among the causes of."""
+        """Return the lines among the effects of a line."""
         (event,) = self.run.events.where(kind="log", text=text)
         return {event.text for event in self.run.events.where(id=event.id).slice("forward") if event.kind == "log"}
 
     def requests_are_apart(self, numbers: Iterable[int]) -> None:
-        """Each answer is caused by its own question and by none of the others, and each question causes none of the other
-        answers."""
+        """Assert that each answer is caused by exactly its own question."""
         asked, answered = ({f"{word} {number}" for number in numbers} for word in ("ask", "answer"))
         for number in numbers:
             assert self.led_to(f"answer {number}") & asked == {f"ask {number}"}
@@ -75,7 +74,7 @@ class Traced:
 
 @pytest.fixture
 def traced(tmp_path: Path) -> Callable[..., Traced]:
-    """`traced(program, spec)` records a program by a spec, and asserts that it does what it does when it is not."""
+    """`traced(program, spec)` records a program by a spec, and asserts that its behaviour equals a plain run."""
 
     def trace(source: str, spec: str) -> Traced:
         program = tmp_path / "program.py"

@@ -76,7 +76,7 @@ PROGRAM = """
     """
 
 
-def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
+def test_aiohttp_request_leads_to_its_answer_and_has_its_routes_name(traced):
     found = traced(PROGRAM, "include aiohttp, standard;")
     found.requests_are_apart([*range(3), *range(100, 103), *range(200, 203), *range(300, 303)])
     assert Counter(found.requests()) == {
@@ -89,7 +89,7 @@ def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
         "GET": 1,
         "PUT": 1,
     }
-    # What the handlers raise has no status but at the client's.
+    # If a handler raises, only the client records a status.
     assert Counter(found.values("status")) == {"200": 2 * 7, "202": 2 * 3, "500": 3, "404": 1, "403": 1, "405": 1}
     assert Counter(found.values("sent")) == {"GET": 13, "POST": 3, "PUT": 1}
     stored = b"".join(path.read_bytes() for path in found.folder.rglob("*") if path.is_file())

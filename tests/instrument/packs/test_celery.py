@@ -1,4 +1,4 @@
-"""`include celery`: who asked for a task is the cause of its run in another process, and its run of who takes the result."""
+"""`include celery`: sending a task causes its run in another process, and the run causes the call that gets its result."""
 
 import pytest
 
@@ -47,12 +47,12 @@ PROGRAM = """
     """
 
 
-def test_a_task_is_caused_by_who_asked_for_it_and_causes_who_takes_the_result(twice):
+def test_celery_task_is_caused_by_its_sender_and_causes_its_result(twice):
     spec = "include celery; payload program:work value (name, number) as asked"
     run = twice(PROGRAM, spec)
     assert "['alice', 1]" in run.stdout
     tasks, results = run.pairs("celery.task"), run.pairs("celery.result")
-    # Each was asked for by the thread whose name it has, the second try of one by the first.
+    # Each task was sent by the thread of its name, and the second try of a task by its first.
     caused = {(target.process.header.uid, target.event.ticks): source for source, target in tasks}
     ran = []
     cause = None
@@ -66,7 +66,7 @@ def test_a_task_is_caused_by_who_asked_for_it_and_causes_who_takes_the_result(tw
     assert sorted(ran) == sorted([*asked, *again])
     here = {source.process.header.pid for source, _ in tasks if source.strand in ("alice", "bob")}
     assert len(here) == 1 and not here & {target.process.header.pid for _, target in tasks}
-    # Each taker depends on the run of what it asked for, by the id of the task.
+    # Each call that gets a result depends on the run of its task, by the task's id.
     assert len(results) == 6 and {target.strand for _, target in results} == {"alice", "bob"}
     owner = {source.text: source.strand for source, _ in tasks if source.strand in ("alice", "bob")}
     assert all(owner[target.text] == target.strand and source.text == target.text for source, target in results)

@@ -78,7 +78,7 @@ UNDER_WSGI = """
     """
 
 
-def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
+def test_django_wsgi_request_leads_to_its_answer_and_has_its_routes_name(traced):
     found = traced(SET_UP + UNDER_WSGI, "include urllib3, django, standard;")
     for shift in (0, 100, 200, 300):
         found.requests_are_apart(range(shift, shift + 4))
@@ -120,7 +120,7 @@ UNDER_ASGI = """
     """
 
 
-def test_under_asgi_a_request_leads_to_its_view_in_its_task_or_a_thread(traced):
+def test_django_asgi_request_leads_to_its_view_in_task_or_thread(traced):
     found = traced(SET_UP + ASGI + UNDER_ASGI, "include httpx, django, standard;")
     found.requests_are_apart([*range(3), *range(100, 103)])
     found.requests_are_apart(range(900, 903))

@@ -46,7 +46,7 @@ PROGRAM = """
     """
 
 
-def test_routes_are_called_by_their_whole_path_and_lead_to_their_own_answers(traced):
+def test_fastapi_request_leads_to_its_answer_and_has_its_whole_path(traced):
     found = traced(ASGI + PROGRAM, "include httpx, fastapi, standard;")
     found.requests_are_apart([*range(3), *range(100, 103), *range(200, 203)])
     found.requests_are_apart(range(900, 903))

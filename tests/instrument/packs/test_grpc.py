@@ -1,4 +1,4 @@
-"""`include grpc`: what a server does for a call was caused by the call, from another process, however many run at once."""
+"""`include grpc`: the work of a server is caused by its call from another process, with any number of concurrent calls."""
 
 from collections import Counter
 
@@ -70,12 +70,12 @@ PROGRAM = """
     """
 
 
-def test_what_a_server_does_was_caused_by_the_call_in_another_process(twice, said):
+def test_grpc_server_work_is_caused_by_the_call_in_another_process(twice, said):
     run = twice(PROGRAM, "include grpc, processes; payload program:told value request as request")
     pairs = run.pairs("traceparent")
     assert len(pairs) == 2 * 6 + 2
     caused = {(target.process.header.uid, target.event.ticks): source for source, target in pairs}
-    # In each scope of the server stands what its own caller sent.
+    # Each scope of the server contains the request of its own caller.
     cause, served = {}, Counter()
     for placed in run.events:
         place = placed.process.header.uid, placed.strand

@@ -63,9 +63,9 @@ PROGRAM = """
     """
 
 
-def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
+def test_starlette_request_leads_to_its_answer_and_has_its_routes_name(traced):
     found = traced(ASGI + PROGRAM, "include httpx, starlette, standard;")
-    # In a task, in a thread of the pool, after the answer was sent, with an error, and behind a middleware's own task.
+    # In a task, in a thread of the pool, after the answer was sent, with an error, and below a middleware's own task.
     found.requests_are_apart(
         [*range(3), *range(100, 103), *range(200, 203), *range(300, 303), *range(400, 403), *range(600, 603)]
     )

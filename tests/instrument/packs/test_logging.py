@@ -1,4 +1,4 @@
-"""`include logging`: a line that a listener writes was caused by who logged it, in whatever thread or process that is."""
+"""`include logging`: a line written by a listener is caused by the call that logged it, in any thread or process."""
 
 from collections import Counter
 
@@ -41,7 +41,7 @@ PROGRAM = """
     """
 
 
-def test_a_line_that_a_listener_writes_was_caused_by_who_logged_it(twice):
+def test_logging_listener_line_is_caused_by_the_call_that_logged_it(twice):
     run = twice(PROGRAM, "include logging; logs; payload program:Written.emit value unsafe (record.msg) as line")
     assert len(run.stdout.splitlines()) == 9
     pairs = run.pairs("queue", "multiprocessing.queue")
@@ -51,7 +51,7 @@ def test_a_line_that_a_listener_writes_was_caused_by_who_logged_it(twice):
         ("queue", "bob/QueueHandler.emit"): 3,
         ("multiprocessing.queue", "MainThread/QueueHandler.emit"): 3,
     }
-    # Each receive is followed by the very line that its sender logged.
+    # Each receive is followed by the line that its sender logged.
     caused = {(target.process.header.uid, target.event.ticks): source.strand for source, target in pairs}
     names = Counter()
     for process in {placed.process.header.uid for placed in run.events}:

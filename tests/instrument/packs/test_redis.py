@@ -1,4 +1,4 @@
-"""`include redis`: who takes something out of redis depends on who put it there, in whatever process, and on no one else."""
+"""`include redis`: a pop depends exactly on the push of the value, in any process."""
 
 from collections import Counter
 
@@ -78,17 +78,17 @@ def test_redis_pop_depends_on_the_push_of_the_value(twice, said, redis_server):
             if placed.channel == "took" and placed.event.kind == Kind.PAYLOAD:
                 told.append((cause[placed.strand].strand, placed.text))
     ways = ("1", "2", "stream", "news", "piped")
-    (moved_by, moved) = told.pop()  # by what was moved to another list here
+    (moved_by, moved) = told.pop()  # by the move to another list in this process
     assert moved_by == "MainThread" and moved in ("alice-piped", "bob-piped")
     assert sorted(told) == sorted((name, f"{name}-{way}") for name in ("alice", "bob") for way in ways)
     commands = Counter(text for strand, text in said(run, "command") if strand == "alice")
     assert commands["RPUSH"] == commands["XADD"] == 1 <= commands["PUBLISH"]
     assert [text for strand, text in said(run, "commands") if strand == "alice"] == ["2"]
     keys = [placed.text for placed in run.events if placed.channel.startswith("redis.")]
-    assert keys and not any(keys), "nothing of a value is written down"
+    assert keys and not any(keys), "values are not recorded"
 
 
-def test_equal_contents_that_are_on_their_way_at_once_are_marked(twice, redis_server):
+def test_redis_equal_values_in_one_list_are_marked_ambiguous(twice, redis_server):
     run = twice(
         """
         import os, redis

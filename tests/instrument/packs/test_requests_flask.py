@@ -61,7 +61,7 @@ PROGRAM = """
     """
 
 
-def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
+def test_flask_request_leads_to_its_answer_and_has_its_routes_name(traced):
     found = traced(PROGRAM, "include requests, flask, standard;")
     for shift in (0, 100, 200):
         found.requests_are_apart(range(shift, shift + 4))
@@ -70,14 +70,14 @@ def test_a_request_leads_to_its_own_answer_and_is_called_as_its_route(traced):
     assert Counter(found.values("status")) == {"200": 8 * 2, "302": 4 * 2, "404": 2, "403": 2, "500": 4 * 2}
     sent = Counter(found.values("sent"))
     assert {each.split(",")[0] for each in sent} == {"('GET'", "('POST'"} and sum(sent.values()) == 19
-    # Nothing of the addresses, the headers and the bodies is recorded.
+    # Addresses, headers and bodies are not recorded.
     stored = b"".join(path.read_bytes() for path in found.folder.rglob("*") if path.is_file())
     assert b"s3cret" not in stored and b"secret=1" not in stored and b"nowhere" not in stored
     assert found.values("url") == []
 
 
 @pytest.mark.parametrize("spec", ["include requests(urls = True);", "include urllib3(urls = True);"])
-def test_addresses_are_recorded_when_they_are_asked_for(traced, spec):
+def test_requests_pack_with_urls_option_records_addresses(traced, spec):
     source = """
         import requests
         try: requests.get("http://127.0.0.1:1/chunks?id=5")

@@ -1,4 +1,4 @@
-"""`include sqlalchemy`: statements are calls of whoever asked for them; who returns a connection ends a wait for it."""
+"""`include sqlalchemy`: statements are calls of their callers; returning a connection ends a wait for it."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ PROGRAM = """
             print(session.execute(text(f"select count(*) from users where name = '{name}-hidden'")).scalar_one())
             if name == "alice":
                 second.start()
-                while not pool.not_empty._waiters:  # until bob waits for this very connection
+                while not pool.not_empty._waiters:  # until bob waits for this connection
                     time.sleep(0.01)
             session.commit()
 
@@ -39,7 +39,7 @@ PROGRAM = """
     """
 
 
-def test_statements_and_waits_for_a_connection_are_told(twice, said):
+def test_sqlalchemy_statements_and_connection_waits_are_recorded(twice, said):
     run = twice(PROGRAM, "include sqlalchemy, threads")
     found = said(run, "statement")
     for name in ("alice", "bob"):
@@ -47,7 +47,7 @@ def test_statements_and_waits_for_a_connection_are_told(twice, said):
         assert insert == "INSERT INTO users (name) VALUES (?)"
         assert select == "select count(*) from users where name = ?"
     assert not any("hidden" in text for _, text in found)
-    # Bob waited for the connection that Alice returned, and for nothing else of hers.
+    # Bob waited only for the connection that Alice returned.
     between = Counter(
         (source.channel, source.function, target.function)
         for source, target in run.pairs(kinds=({Kind.RELEASE}, {Kind.ACQUIRE}))

@@ -1,4 +1,4 @@
-"""`include sqlite3`: each statement is a call of whoever asked for it, and is told without its values."""
+"""`include sqlite3`: each statement is a call of its caller, and is recorded without its values."""
 
 from clew.records.format.event import Kind
 
@@ -11,20 +11,21 @@ PROGRAM = """
             connection.execute(f"insert into t values ('{name}', 4711), (?, ?)", ("hidden", 12))
             cursor = connection.cursor()
             cursor.execute("select count(*) from t where secret > 4000")
-            print(cursor.fetchone()[0])
+            answers[name].append(cursor.fetchone()[0])
             try:
                 connection.execute(f"select '{name}' from nowhere")
             except sqlite3.OperationalError as error:
-                print(error, error.__traceback__.tb_next)
+                answers[name].append((str(error), error.__traceback__.tb_next))
         connection.close()
         barrier.wait()
 
-    barrier = threading.Barrier(2)
+    barrier, answers = threading.Barrier(2), {"alice": [], "bob": []}
     threads = [threading.Thread(target=serve, args=(name,), name=name) for name in ("alice", "bob")]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    print(answers)
     print(sqlite3.Cursor.execute.__name__, type(sqlite3.connect(":memory:").execute("select 1")).__name__)
     """
 STATEMENTS = [
@@ -35,7 +36,7 @@ STATEMENTS = [
 ]
 
 
-def test_statements_are_told_without_values_where_they_were_asked_for(twice, said):
+def test_sqlite3_statements_are_recorded_without_values_in_their_caller(twice, said):
     run = twice(PROGRAM, "include sqlite3, threads")
     found = said(run, "statement")
     for name in ("alice", "bob"):

@@ -1,4 +1,4 @@
-"""`include subprocess`: which program was started, by whom, and how it ended; nothing of its arguments."""
+"""`include subprocess`: records each started program, its caller and its exit status, without arguments."""
 
 from collections import Counter
 
@@ -30,7 +30,7 @@ PROGRAM = """
     """
 
 
-def test_which_program_was_started_by_whom_and_how_it_ended(twice):
+def test_subprocess_pack_records_program_caller_and_exit_status(twice):
     run = twice(PROGRAM, "include subprocess, threads, asyncio")
     assert run.stdout == "[3, 3, 5] [4, 4, 5] 7\n"
     mine = [placed for placed in run.of(Kind.PAYLOAD) if placed.channel in ("program", "status")]
@@ -41,6 +41,6 @@ def test_which_program_was_started_by_whom_and_how_it_ended(twice):
     # asyncio starts its child by subprocess.Popen.
     assert programs == {"alice": 2, "bob": 2, task: 2}
     assert not any("hidden" in placed.text for placed in run.of(Kind.PAYLOAD))
-    # Each child's end is joined where it was waited for.
+    # Each child's end is joined by the call that waited for it.
     ends = Counter(target.strand for _, target in run.pairs("process.end"))
     assert ends["alice"] == ends["bob"] == 2

@@ -1,4 +1,4 @@
-"""The table of packs says what there is: a row for each one, with its test."""
+"""The table of packs has a row for each pack, with its test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS = re.findall(
 )
 
 
-def test_every_pack_of_a_library_has_a_row_and_every_row_a_pack_and_a_test():
+def test_packs_table_has_one_row_with_a_test_for_each_pack():
     assert sorted(name for name, _, _ in ROWS) == sorted(set(registry.shipped()) - {"standard"})
     for name, libraries, tests in ROWS:
         assert re.fullmatch(r"[\w .-]+ \d+\.\d+(, [\w .-]+ \d+\.\d+)*", libraries), name
@@ -24,14 +24,14 @@ def test_every_pack_of_a_library_has_a_row_and_every_row_a_pack_and_a_test():
         assert any(re.search(rf"include [^;]*\b{name}\b", (Path(__file__).parent / file).read_text()) for file in files)
 
 
-def test_every_pack_is_a_spec_without_a_problem_and_begins_with_what_it_is_for():
+def test_packs_compile_without_problems_and_begin_with_a_comment():
     for name, text in registry.shipped().items():
         compiled = compile_text(text, f"{name}.esl", ROOT)
         assert compiled.plan is not None and not compiled.problems, name
         assert text.startswith("// "), name
 
 
-def test_packs_of_libraries_that_are_not_imported_record_and_say_nothing(traced):
+def test_packs_of_unimported_libraries_record_and_note_nothing(traced):
     names = sorted(set(registry.shipped()) - {"standard", *sys.stdlib_module_names})
     source = f"print(sorted(name for name in {names} if name in sys.modules))"
     found = traced(source, "".join(f"include {name};" for name in names))

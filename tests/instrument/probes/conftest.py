@@ -1,4 +1,4 @@
-"""Programs with probes in them: a log of what the probes saw, and whole processes recorded for real."""
+"""Programs with probes: a log of the probes' records, and processes that are really recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class Trace:
-    """What happened, as text: `ENTER f`, `EXIT f`, …; `start f (1, 2)` for calls of actions."""
+    """Log of records as text: `ENTER f`, `EXIT f`, …; `start f (1, 2)` for calls of actions."""
 
     def __init__(self) -> None:
         self.log: list[str] = []
@@ -47,12 +47,12 @@ class Trace:
         return rewrite(code, self.choose, self.make_probe)
 
     def instrument(self, function: Any) -> Any:
-        """`function` itself, with probes."""
+        """Add probes to `function` and return it."""
         function.__code__ = self.rewrite(function.__code__)
         return function
 
     def load(self, source: str, *, traced: bool = True, file: str = "program.py") -> dict[str, Any]:
-        """The names that a module of this source defines."""
+        """Return the names that a module of this source defines."""
         code = compile(source, file, "exec", dont_inherit=True)
         namespace: dict[str, Any] = {"__name__": "program"}
         exec(self.rewrite(code) if traced else code, namespace)
@@ -80,7 +80,7 @@ class Recorded:
         self.out, self.err = done.stdout, done.stderr
 
     def calls(self, process: int = 0) -> list[str]:
-        """The events of a process's main thread as text."""
+        """Return the events of a process's main thread as text."""
         found = self.records.processes[process]
         return [
             f"{Kind(event.kind).name} {found.sites[event.site].module}:{found.sites[event.site].qualname}"

@@ -1,4 +1,4 @@
-"""Both recorders under one name, and ways to run small programs with either of them."""
+"""Fixtures for the recorder's core, and ways to run small programs with it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def recording(core, tmp_path) -> Recording:
 
 @pytest.fixture
 def run_program(implementation, tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a program that finds `start(**options)` and `core` ready; its trace goes to `tmp_path`."""
+    """Run a program that may use `start(**options)` and `core`; its trace goes to `tmp_path`."""
     prelude = """
     import os, sys
     from clew.instrument.recorder.core import core
@@ -79,7 +79,7 @@ def run_program(implementation, tmp_path) -> Callable[..., subprocess.CompletedP
 
 @pytest.fixture(scope="session")
 def fuzz() -> ModuleType:
-    """The program beside this file."""
+    """Load `fuzz.py` of this folder."""
     spec = importlib.util.spec_from_file_location("clew_fuzz", Path(__file__).with_name("fuzz.py"))
     module = importlib.util.module_from_spec(spec)
     sys.modules["clew_fuzz"] = module  # for its dataclasses

@@ -1,7 +1,7 @@
-"""Damages real traces, raw and packed, and checks what the reader makes of them: never a crash, never without an end.
+"""Damage real traces, raw and compressed, and check that the reader neither crashes nor hangs on them.
 
-`make fuzz` runs it for long; the tests beside it run a share of it. An input that fails is kept, and named. Invariant:
-whatever the bytes, the reader gives (events, problems), both bounded.
+`make fuzz` runs it for a long time; the tests of this folder run a share of it. An input that fails is saved, and its path is
+printed. Invariant: the reader returns (events, problems), both bounded, for any bytes.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ EXAMPLES = """examples:
   python tests/instrument/recorder/fuzz.py --again FOLDER    one input that failed; its problems are printed
 """
 ENDLESS_S = 60
-"""What takes longer, on however busy a machine, is taken to have no end."""
+"""A read that takes longer, even on a busy machine, counts as endless."""
 CHUNK, FIRST = header.CHUNK_SIZE, header.HEADER_SIZE
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A process's files: the trace file's bytes, and those of the packed one, empty when there is none."""
+    """A process's files: the bytes of the trace file and of the compressed file, which may be empty."""
 
     raw: bytes
     packed: bytes = b""
@@ -83,27 +83,27 @@ def _record(core, path: Path, *, stop: bool) -> bytes:
 
 
 def _cut(data: bytes) -> bytes:
-    """Without the zeros at its end, as if the process had been killed and the disk's rest not written."""
+    """Cut the zeros at the end, as if the process had been killed before the rest was written."""
     return data.rstrip(b"\0")
 
 
 def _small(data: bytes, chunk: int, keep: int) -> bytes:
-    """The header page and the beginning of one chunk."""
+    """Return the header page and the beginning of one chunk."""
     start = FIRST + chunk * CHUNK
     return data[:FIRST] + data[start : start + keep]
 
 
 def _packed(data: bytes) -> Trace:
-    """As the collector leaves an ended process: a header page, and a frame for every chunk."""
+    """Compress as the collector does for an ended process: a header page, and a block for every chunk."""
     page = bytearray(data[:FIRST])
     flags = struct.unpack_from("<H", page, 26)[0] | header.FLAG_PACKED
     struct.pack_into("<H", page, 26, flags)
-    frames = [block.pack(data[start : start + CHUNK]) for start in range(FIRST, len(data), CHUNK)]
-    return Trace(bytes(page), b"".join(frames))
+    blocks = [block.compress(data[start : start + CHUNK]) for start in range(FIRST, len(data), CHUNK)]
+    return Trace(bytes(page), b"".join(blocks))
 
 
 def traces() -> list[Trace]:
-    """What is damaged: large and small, raw and packed. The same bytes at every call but for their times."""
+    """Return the traces to damage: large and small, raw and compressed. Only times differ between calls."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         closed = _record(_core, Path(folder) / "1.clew", stop=True)
@@ -121,8 +121,8 @@ def traces() -> list[Trace]:
 
 
 def _half_packed(data: bytes) -> Trace:
-    """The collector was killed: some chunks are packed, and are still there, too."""
-    return Trace(_cut(data), b"".join(block.pack(data[start : start + CHUNK]) for start in (FIRST, FIRST + CHUNK)))
+    """Compress some chunks without removing them, as a killed collector does."""
+    return Trace(_cut(data), b"".join(block.compress(data[start : start + CHUNK]) for start in (FIRST, FIRST + CHUNK)))
 
 
 def damaged(whole: Trace, chance: random.Random) -> Trace:
@@ -156,10 +156,10 @@ def _once(data: bytearray, chance: random.Random) -> None:
             data[at : at + 8] = value.to_bytes(8, "little")[: size - at]
         case 6:
             del data[at:]
-        case 7:  # a piece of it once more, there
+        case 7:  # a copy of a part inserted there
             start, length = chance.randrange(size), chance.choice((1, 8, 16, 64, 400))
             data[at:at] = data[start : start + length]
-        case 8:  # a piece of it in place of another
+        case 8:  # a part replaced by another
             start, length = chance.randrange(size), chance.choice((8, 16, 64, 400))
             piece = data[start : start + length]
             data[at : at + len(piece)] = piece
@@ -173,14 +173,14 @@ def _once(data: bytearray, chance: random.Random) -> None:
 
 
 def _place(size: int, chance: random.Random) -> int:
-    """Mostly where something is: the headers, and what comes after them."""
+    """Choose a place, mostly among the headers and the bytes after them."""
     page = chance.choice((0, *range(FIRST, max(size, FIRST + 1), CHUNK)))
     at = page + chance.randrange(chance.choice((64, 130, 300, 3000)))
     return at if at < size else chance.randrange(size)
 
 
 def _chunks(data: bytearray, chance: random.Random) -> None:
-    """Whole chunks doubled, swapped, zeroed or dropped."""
+    """Duplicate, swap, clear or drop whole chunks."""
     starts = list(range(FIRST, len(data), CHUNK))
     if not starts:
         return
@@ -198,10 +198,10 @@ def _chunks(data: bytearray, chance: random.Random) -> None:
 
 
 def _with_checksums(data: bytes) -> bytes:
-    """With checksums that are right again, so that what they guard is looked at."""
+    """Correct the checksums, so that the reader reads the guarded data."""
     result, at = bytearray(data), data.find(block.MAGIC)
     while at >= 0:
-        start = at + block.FRAME.size
+        start = at + block.HEAD.size
         if start <= len(data):
             size = struct.unpack_from("<I", data, at + 16)[0]
             crc = zlib.crc32(data[start : start + size], zlib.crc32(data[at : start - 4]))
@@ -211,7 +211,7 @@ def _with_checksums(data: bytes) -> bytes:
 
 
 def check(trace: Trace) -> ProcessRecords:
-    """Reads it; asserts what holds for any bytes whatsoever."""
+    """Read it and assert the invariants that hold for any bytes."""
     found = trace.read()
     assert len(found.problems) <= MAX_PROBLEMS + 1
     assert all(problem.what and problem.where for problem in found.problems)
@@ -228,7 +228,7 @@ def check(trace: Trace) -> ProcessRecords:
 
 
 class Endless(AssertionError):
-    """Reading an input takes longer than any reading may."""
+    """Reading an input exceeded its time limit."""
 
 
 def _alarm(number: int, frame: object) -> None:
@@ -236,7 +236,7 @@ def _alarm(number: int, frame: object) -> None:
 
 
 def fuzz(seeds: Iterable[int], only: str = "") -> dict[str, int]:
-    """Checks one input for every seed, `only` of "raw" or "packed" traces. Counts what was found."""
+    """Check one input for every seed, `only` of "raw" or "packed" traces. Return counts of the results."""
     chosen = [trace for trace in traces() if not only or bool(trace.packed) == (only == "packed")]
     told = {"inputs": 0, "readable": 0, "with problems": 0, "events": 0}
     before = signal.signal(signal.SIGALRM, _alarm)
@@ -248,7 +248,7 @@ def fuzz(seeds: Iterable[int], only: str = "") -> dict[str, int]:
             try:
                 found = check(trace)
             except Exception as error:
-                error.add_note(f"the input is kept: python {__file__} --again {_keep(trace)}")
+                error.add_note(f"the input is saved: python {__file__} --again {_keep(trace)}")
                 raise
             told["inputs"] += 1
             told["readable"] += found.readable
@@ -274,7 +274,7 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=100_000, help="how many (default 100,000)")
     parser.add_argument("--minutes", type=float, help="as many as there is time for")
     parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
-    parser.add_argument("--again", type=Path, help="the folder of an input that was kept")
+    parser.add_argument("--again", type=Path, help="the folder of a saved input")
     options = parser.parse_args()
     if options.again:
         kept = Trace((options.again / "t.clew").read_bytes(), (options.again / "t.clewz").read_bytes())

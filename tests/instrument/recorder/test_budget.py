@@ -1,4 +1,4 @@
-"""The budget switches the hottest site to counting, and every gap is said."""
+"""The budget switches the costliest site to counting, and every gap is marked."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from clew.records.read.reader import read_process
 from clew.records.run.directory import trace_files
 
 
-def test_the_hottest_site_is_counted_and_the_others_stay(recording):
+def test_budget_counts_hottest_site_and_records_others(recording):
     core = recording.core
     recording.start(budget=1e-6)
     hot = [core.Probe(1, Kind.ENTER), core.Probe(1, Kind.EXIT)]
@@ -49,7 +49,7 @@ def test_the_hottest_site_is_counted_and_the_others_stay(recording):
     assert events[-1].site == 2
 
 
-def test_without_a_budget_nothing_is_switched_off(recording):
+def test_budget_of_zero_records_every_call(recording):
     recording.start(budget=0.0)
     probe = recording.core.Probe(1, Kind.ENTER)
     for _ in range(20_000):
@@ -58,7 +58,7 @@ def test_without_a_budget_nothing_is_switched_off(recording):
     assert len(list(recording.stop().events())) == 20_000
 
 
-def test_a_generous_budget_records_everything(recording):
+def test_budget_that_suffices_records_every_call(recording):
     recording.start(budget=1000.0)
     probe = recording.core.Probe(1, Kind.ENTER)
     for _ in range(20_000):
@@ -67,7 +67,7 @@ def test_a_generous_budget_records_everything(recording):
     assert (len(list(process.events())), process.counters) == (20_000, {})
 
 
-def test_the_next_recording_starts_with_every_site_recorded(recording):
+def test_budget_in_next_recording_starts_with_every_site_recorded(recording):
     recording.start(budget=1e-6)
     probe = recording.core.Probe(1, Kind.ENTER)
     for _ in range(20_000):
@@ -81,7 +81,7 @@ def test_the_next_recording_starts_with_every_site_recorded(recording):
     assert len(list(recording.stop().events())) == 10
 
 
-def test_many_sites_are_counted_each_in_its_place(recording):
+def test_budget_with_many_sites_counts_or_records_each_call(recording):
     core = recording.core
     recording.start(budget=1e-9)
     probes = [core.Probe(site, Kind.ENTER) for site in range(1, 21)]
@@ -100,7 +100,7 @@ def test_many_sites_are_counted_each_in_its_place(recording):
     assert {site: recorded[site] + process.counters.get(site, 0) for site in calls} == calls
 
 
-def test_counts_survive_a_kill(implementation, tmp_path):
+def test_budget_counts_survive_a_kill(implementation, tmp_path):
     program = """
 import os, sys
 from clew.instrument.recorder.core import core
@@ -124,7 +124,7 @@ os.kill(os.getpid(), 9)
     assert recorded + process.counters[3] == 50_000
 
 
-def test_actions_are_booked_by_what_they_took_and_not_twice(recording):
+def test_budget_books_actions_once_by_their_time(recording):
     core = recording.core
     recording.start(budget=1.0)  # with credit for 0.1 s at the start, and for 1 s at most
     before = core.emitted()
@@ -134,13 +134,13 @@ def test_actions_are_booked_by_what_they_took_and_not_twice(recording):
     assert not core.book(1000.0, 1.0)
     assert not core.book(0.0, 0.0)
     assert core.book(1e15, 0.0)
-    # Whoever was dear has been named: the next one is judged by what is spent from here on.
+    # The costly action has been reported: the next booking counts from here.
     assert not core.book(1000.0, 1.0)
     recording.stop()
     assert not core.book(1e15, 0.0)
 
 
-def test_records_are_judged_when_they_are_the_greater_part(recording):
+def test_budget_switches_off_site_with_more_cost_than_actions(recording):
     core = recording.core
     recording.start(budget=1e-6)
     probe = core.Probe(1, Kind.ENTER)
@@ -161,7 +161,7 @@ BUDGET = 0.01  # 100,000 records of 100 ns a second, and a tenth of that as the 
 
 
 class Load:
-    """Calls by a clock and a cost of our own: which of them are recorded is known exactly."""
+    """Calls with a fake clock and cost, so that the recorded ones are known exactly."""
 
     def __init__(self, recording):
         self.core, self.seconds = recording.core, 0
@@ -174,7 +174,7 @@ class Load:
 
 
 def calls_of(process, site):
-    """What became of the calls, as (recorded, counted); checks that what is recorded is recorded from beginning to end."""
+    """Return the calls as (recorded, counted); check that each recorded call has its begin and end."""
     events = [event.kind for event in process.events() if event.site == site]
     depth = 0
     for kind in events:
@@ -185,14 +185,14 @@ def calls_of(process, site):
 
 
 def gaps(process, site):
-    """(is it the end, calls that were missing) of the site's gap marks."""
+    """Return (is the end, number of missing calls) of the site's gap marks."""
     marks = [event for event in process.events() if event.kind is Kind.GAP and event.site == site]
     told = [note.text for note in process.notes if note.key == site]
     assert told == list(dict.fromkeys(mark.extension.text for mark in marks))
     return [(mark.extension.flags, mark.extension.key) for mark in marks]
 
 
-def test_a_function_is_recorded_again_once_its_load_has_gone_for_long_enough(recording):
+def test_budget_records_function_again_after_its_load_drops(recording):
     load = Load(recording)
     enter, leave = load.core.Probe(1, Kind.ENTER), load.core.Probe(1, Kind.EXIT)
 
@@ -227,7 +227,7 @@ def test_a_function_is_recorded_again_once_its_load_has_gone_for_long_enough(rec
 
 
 @pytest.mark.slow
-def test_function_that_is_hot_again_has_to_be_quiet_twice_as_long(recording):
+def test_budget_doubles_quiet_time_of_function_that_is_hot_again(recording):
     load = Load(recording)
     enter, leave = load.core.Probe(1, Kind.ENTER), load.core.Probe(1, Kind.EXIT)
     waits = []
@@ -242,21 +242,21 @@ def test_function_that_is_hot_again_has_to_be_quiet_twice_as_long(recording):
             ~leave
             assert load.seconds < 1000
         waits.append(load.seconds - began)
-    assert waits == [4, 6, 12, 24, 48, 96, 96]  # the first time the calls that were only counted made a second too busy
+    assert waits == [4, 6, 12, 24, 48, 96, 96]  # the first time, the counted calls exceeded the limit of one second
     process = recording.stop()
     assert sum(calls_of(process, 1)) == 7 * 60_000 + sum(waits)
     assert [flag for flag, _ in gaps(process, 1)] == [0, FLAG_OVER] * 7
     assert sum(missing for _, missing in gaps(process, 1)) == process.counters[1]
 
 
-def test_a_busy_second_begins_the_quiet_time_anew(recording):
+def test_budget_restarts_quiet_time_after_a_busy_second(recording):
     load = Load(recording)
     probe = load.core.Probe(1, Kind.ENTER)
     while not probe.counting:
         ~probe
     for calls in (1, 60_000, 1, 1, 1):
         load.pass_time()
-        ~probe  # looks at the second before
+        ~probe  # evaluates the second before
         assert probe.counting
         for _ in range(calls):
             ~probe
@@ -265,14 +265,14 @@ def test_a_busy_second_begins_the_quiet_time_anew(recording):
     assert not probe.counting
 
 
-def test_function_stays_counted_while_others_use_the_budget(recording):
+def test_budget_counts_function_while_others_use_the_budget(recording):
     load = Load(recording)
     hot, other = load.core.Probe(1, Kind.ENTER), load.core.Probe(2, Kind.ENTER)
     while not hot.counting:
         ~hot
     for _ in range(10):
         load.pass_time()
-        for _ in range(70_000):  # 7 ms of the 10 that there are
+        for _ in range(70_000):  # 7 ms of the 10 ms available
             ~other
         ~hot
     assert hot.counting and not other.counting
@@ -282,7 +282,7 @@ def test_function_stays_counted_while_others_use_the_budget(recording):
     assert not hot.counting
 
 
-def test_calls_under_way_are_recorded_to_their_end_or_not_at_all(recording):
+def test_budget_records_running_calls_completely_or_not_at_all(recording):
     load = Load(recording)
     enter, leave = load.core.Probe(1, Kind.ENTER), load.core.Probe(1, Kind.EXIT)
     ~enter
@@ -299,7 +299,7 @@ def test_calls_under_way_are_recorded_to_their_end_or_not_at_all(recording):
         ~enter
         ~leave
     load.pass_time()
-    ~enter  # it is to be recorded again, but not inside of one that is counted
+    ~enter  # recording may begin again, but not inside a counted call
     assert not enter.counting
     ~leave
     ~leave
@@ -312,7 +312,7 @@ def test_calls_under_way_are_recorded_to_their_end_or_not_at_all(recording):
     assert (recorded + counted, recorded - before) == (before + 6, 1)
 
 
-def test_a_generator_that_is_counted_leaves_no_end_without_a_beginning(recording):
+def test_budget_counted_generator_has_no_end_without_a_begin(recording):
     load = Load(recording)
     enter, leave = load.core.Probe(1, Kind.ENTER), load.core.Probe(1, Kind.EXIT)
     pause, resume, unwind = (load.core.Probe(1, kind) for kind in (Kind.SUSPEND, Kind.RESUME, Kind.UNWIND))
@@ -324,14 +324,14 @@ def test_a_generator_that_is_counted_leaves_no_end_without_a_beginning(recording
         ~pause
         ~resume
         ~pause
-        ~unwind  # it is closed: an exception is thrown into it
+        ~unwind  # closed: an exception is thrown into it
     process = recording.stop()
     assert process.counters[1] >= 10
     after = [event.kind for event in process.events() if event.site == 1]
     assert after[after.index(Kind.GAP) :] in ([Kind.GAP], [Kind.GAP, Kind.ENTER])
 
 
-def test_threads_come_back_each_when_it_is_out_of_what_is_counted(recording):
+def test_budget_records_each_thread_again_outside_its_counted_calls(recording):
     load = Load(recording)
     enter, leave = load.core.Probe(1, Kind.ENTER), load.core.Probe(1, Kind.EXIT)
     inside, leaves = threading.Event(), threading.Event()

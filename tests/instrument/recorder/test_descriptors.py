@@ -1,4 +1,4 @@
-"""No descriptor of the recorder's is open while the program runs: the program's own have the numbers they always had."""
+"""The recorder holds no open descriptor while the program runs: the program's descriptors have their usual numbers."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from clew.records.read.reader import read_process
 from clew.records.run.directory import trace_files
 
 
-def test_the_program_sees_its_own_descriptors_only(run_program, read_all):
+def test_recorder_leaves_descriptor_numbers_to_the_program(run_program, read_all):
     done = run_program(
         """
         def descriptors():
@@ -39,7 +39,7 @@ def test_the_program_sees_its_own_descriptors_only(run_program, read_all):
 
 
 @pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
-def test_a_program_without_standard_streams_gets_their_numbers(implementation, tmp_path, closed):
+def test_recorder_leaves_numbers_of_closed_standard_streams(implementation, tmp_path, closed):
     program = f"""if 1:
         import os
         from clew.instrument.recorder.core import core
@@ -74,7 +74,7 @@ assert "No such file" in core.problem()
 """
 
 
-def test_a_folder_that_was_removed_ends_recording_in_one_line(run_program):
+def test_recorder_with_removed_folder_stops_with_one_line(run_program):
     done = run_program(LOST.format(remove="import shutil; shutil.rmtree(FOLDER)"))
     assert done.returncode == 0
     (line,) = done.stderr.splitlines()
@@ -82,7 +82,7 @@ def test_a_folder_that_was_removed_ends_recording_in_one_line(run_program):
     assert line.endswith("was moved or removed (No such file or directory)")
 
 
-def test_a_file_that_was_replaced_is_not_written_to(run_program, tmp_path):
+def test_recorder_does_not_write_to_replaced_file(run_program, tmp_path):
     done = run_program(
         LOST.format(
             remove='path, = [FOLDER + "/" + f for f in os.listdir(FOLDER)]; os.remove(path); open(path, "w").close()'
@@ -94,7 +94,7 @@ def test_a_file_that_was_replaced_is_not_written_to(run_program, tmp_path):
     assert path.stat().st_size == 0
 
 
-def test_what_the_program_opens_in_place_of_stderr_gets_nothing_of_ours(implementation, tmp_path):
+def test_recorder_does_not_write_to_file_opened_as_stderr(implementation, tmp_path):
     program = f"""if 1:
         import os
         from clew.instrument.recorder.core import core
@@ -112,7 +112,7 @@ def test_what_the_program_opens_in_place_of_stderr_gets_nothing_of_ours(implemen
     assert (tmp_path / "mine").read_bytes() == b""
 
 
-def test_a_removed_file_can_still_be_stopped(recording):
+def test_recorder_stop_with_removed_file_leaves_no_file(recording):
     recording.start()
     ~recording.core.Probe(1, Kind.ENTER)
     recording.path.unlink()

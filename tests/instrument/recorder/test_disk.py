@@ -1,4 +1,4 @@
-"""Recording that can't go on says so in one line, and the program never notices."""
+"""Recording that cannot continue prints one line, and the program never notices."""
 
 import contextlib
 import errno
@@ -28,7 +28,7 @@ sys.exit(7)
 
 
 def in_order(process):
-    """Asserts that the records are the first ones, in order. Gives their number."""
+    """Assert that the records are the first ones, in order, and return their number."""
     events = list(process.events())
     marks = [event.extension.key for event in events if event.kind is Kind.MARK]
     assert marks == list(range(0, 100 * len(marks), 100))
@@ -55,7 +55,7 @@ def check(done, process, reason):
     assert process.header.dropped == plain_and_marks - len(list(process.events()))
 
 
-def test_the_quota_ends_recording(run_program, tmp_path):
+def test_recorder_at_its_quota_stops(run_program, tmp_path):
     quota = HEADER_SIZE + 20 * CHUNK_SIZE + 5
     done = run_program(f"start(quota={quota})" + WORK)
     process = only(tmp_path)
@@ -65,7 +65,7 @@ def test_the_quota_ends_recording(run_program, tmp_path):
 
 
 @pytest.mark.parametrize("quota", [0, 100, HEADER_SIZE, HEADER_SIZE + CHUNK_SIZE - 1])
-def test_a_quota_too_small_for_one_chunk_records_nothing(recording, capfd, quota):
+def test_recorder_with_quota_below_one_chunk_records_nothing(recording, capfd, quota):
     recording.start(quota=quota)
     ~recording.core.Probe(1, Kind.ENTER)
     assert not recording.core.active()
@@ -75,7 +75,7 @@ def test_a_quota_too_small_for_one_chunk_records_nothing(recording, capfd, quota
     assert process.header.dropped == 1
 
 
-def test_a_file_size_limit_ends_recording(run_program, tmp_path):
+def test_recorder_at_file_size_limit_stops(run_program, tmp_path):
     done = run_program(
         f"""
 import resource, signal
@@ -90,17 +90,17 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({3 << 19}, {3 << 19}))
     assert process.header.state == State.FAILED
 
 
-def test_a_full_disk_ends_recording(run_program, small_disk):
+def test_recorder_on_full_disk_stops(run_program, small_disk):
     done = run_program("start()" + WORK, folder=small_disk)
     process = only(small_disk)
     check(done, process, os.strerror(errno.ENOSPC))
     assert process.header.state == State.FAILED
     assert os.path.getsize(process.path) == HEADER_SIZE + process.header.chunks * CHUNK_SIZE
     free = os.statvfs(small_disk)
-    assert free.f_bavail * free.f_bsize < CHUNK_SIZE, "room for another chunk was left"
+    assert free.f_bavail * free.f_bsize < CHUNK_SIZE, "there was space for another chunk"
 
 
-def test_the_last_chunk_below_a_file_size_limit_is_used(run_program, tmp_path):
+def test_recorder_uses_last_chunk_below_file_size_limit(run_program, tmp_path):
     limit = HEADER_SIZE + 19 * CHUNK_SIZE + 100
     done = run_program(
         f"""
@@ -115,8 +115,8 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
     assert process.header.chunks == 19
 
 
-def test_a_disk_that_fills_up_meanwhile_never_faults(run_program, small_disk):
-    """Everything that is mapped has its space already: filling the disk after the start changes nothing."""
+def test_recorder_on_disk_filled_by_others_does_not_crash(run_program, small_disk):
+    """Disk space of mapped pages is reserved: filling the disk after the start has no effect."""
     done = run_program(
         """
         start()
@@ -138,7 +138,7 @@ def test_a_disk_that_fills_up_meanwhile_never_faults(run_program, small_disk):
     assert len(list(only(small_disk).events())) == 15 * 4092
 
 
-def test_a_disk_that_is_full_from_the_start_leaves_no_file(run_program, small_disk):
+def test_recorder_on_disk_full_from_the_start_leaves_no_file(run_program, small_disk):
     with contextlib.suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as filler:
         while True:
             filler.write(bytes(4096))
@@ -158,7 +158,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_file(run_program, small_di
     assert trace_files(small_disk) == []
 
 
-def test_recording_can_start_again_after_a_quota(recording, capfd):
+def test_recorder_starts_again_after_its_quota(recording, capfd):
     recording.start(quota=HEADER_SIZE + CHUNK_SIZE)
     probe = recording.core.Probe(1, Kind.ENTER)
     for _ in range(10_000):

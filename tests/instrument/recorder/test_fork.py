@@ -1,4 +1,4 @@
-"""A forked child writes into a file of its own or into none; the parent's file never notices."""
+"""A forked child writes to its own file or to no file, never to the parent's file."""
 
 from clew.records.format.event import Kind
 from clew.records.format.keys import process_end
@@ -8,7 +8,7 @@ def kinds(process, site):
     return [event.kind for event in process.events() if event.site == site]
 
 
-def test_a_fork_in_the_middle_leaves_both_files_exact(run_program, read_all):
+def test_fork_while_recording_leaves_both_files_complete(run_program, read_all):
     done = run_program(
         """
         from pathlib import Path
@@ -48,7 +48,7 @@ def test_a_fork_in_the_middle_leaves_both_files_exact(run_program, read_all):
         assert [thread.name for thread in process.threads.values()] == ["MainThread"]
 
 
-def test_children_of_many_threads_each_join_their_own_fork(run_program, read_all):
+def test_fork_in_many_threads_joins_each_child_to_its_fork(run_program, read_all):
     done = run_program(
         """
         import threading
@@ -87,7 +87,7 @@ def test_children_of_many_threads_each_join_their_own_fork(run_program, read_all
     assert sorted(len(threads) for threads in marks.values()) == [1, 1, 1]
 
 
-def test_a_child_that_never_starts_writes_nothing(run_program, read_all):
+def test_fork_child_that_starts_no_recording_writes_nothing(run_program, read_all):
     done = run_program(
         """
         start()
@@ -111,7 +111,7 @@ def test_a_child_that_never_starts_writes_nothing(run_program, read_all):
     assert parent.strings == {}
 
 
-def test_a_forked_pool_is_recorded_process_by_process(run_program, read_all):
+def test_fork_pool_records_each_process(run_program, read_all):
     done = run_program(
         """
         import multiprocessing
@@ -126,7 +126,7 @@ def test_a_forked_pool_is_recorded_process_by_process(run_program, read_all):
             with multiprocessing.get_context("fork").Pool(3) as pool:
                 pids = set(pool.map(work, range(100, 130), chunksize=1))
                 pool.close()
-                pool.join()  # else whoever has had no work is killed as it begins
+                pool.join()  # otherwise an idle worker is killed as it starts
             print(len(pids))
         """
     )
@@ -137,7 +137,7 @@ def test_a_forked_pool_is_recorded_process_by_process(run_program, read_all):
     assert sites == list(range(100, 130))
 
 
-def test_a_spawned_child_joins_what_its_environment_names(run_program, read_all):
+def test_spawned_child_joins_the_cause_in_its_environment(run_program, read_all):
     done = run_program(
         """
         from pathlib import Path

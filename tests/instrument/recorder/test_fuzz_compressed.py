@@ -1,4 +1,4 @@
-"""Thirty thousand damaged packed files: the reader never fails and always ends. `make fuzz` tries more."""
+"""Thirty thousand damaged compressed files: the reader never fails and always ends. `make fuzz` tries more."""
 
 import pytest
 
@@ -8,7 +8,7 @@ PART = 5000
 
 
 @pytest.mark.parametrize("part", range(6))
-def test_damaged_packed_traces_are_read_to_their_end(fuzz, part):
+def test_reader_of_damaged_compressed_traces_never_fails(fuzz, part):
     told = fuzz.fuzz(range(part * PART, (part + 1) * PART), "packed")
     assert told["inputs"] == PART
     assert PART // 2 < told["readable"] <= PART

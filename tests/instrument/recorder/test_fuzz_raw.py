@@ -18,19 +18,19 @@ PART = 5000
 
 
 @pytest.mark.parametrize("part", range(14))
-def test_damaged_traces_are_read_to_their_end(fuzz, part):
+def test_reader_of_damaged_traces_never_fails(fuzz, part):
     told = fuzz.fuzz(range(part * PART, (part + 1) * PART), "raw")
     assert told["inputs"] == PART
-    # The damage must be neither all fatal nor all harmless, else nothing is tested.
+    # The damage must be neither always fatal nor always harmless, otherwise the test is useless.
     assert PART // 2 < told["readable"] < PART
     assert PART // 2 < told["with problems"] < PART
     assert told["events"] > PART
 
 
-def test_undamaged_traces_have_no_problems(fuzz):
+def test_reader_of_undamaged_traces_reports_no_problems(fuzz):
     for trace in fuzz.traces():
         problems = [problem.what for problem in fuzz.check(trace).problems]
-        # What was cut behind its last byte that is no zero ends in the middle of a chunk, and perhaps of a record.
+        # A file cut after its last byte that is not zero ends inside a chunk, and perhaps inside a record.
         assert set(problems) <= {"cut short inside a chunk", "cut short", "a record that reaches beyond its chunk"}
 
 
@@ -44,7 +44,7 @@ EDITS = st.lists(st.tuples(st.integers(0, 1 << 20), st.binary(max_size=24), st.i
 
 @given(st.integers(0, 100), EDITS)
 @settings(max_examples=examples(300), deadline=None)
-def test_edited_traces_are_read(fuzz, whole, which, edits):
+def test_reader_of_edited_traces_never_fails(fuzz, whole, which, edits):
     trace = whole[which % len(whole)]
     raw, packed = bytearray(trace.raw), bytearray(trace.packed)
     for place, text, removed in edits:
@@ -55,7 +55,7 @@ def test_edited_traces_are_read(fuzz, whole, which, edits):
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_graphs_are_built_of_damaged_traces(fuzz, whole, part, tmp_path):
+def test_graph_of_damaged_traces_is_built_and_answers_why(fuzz, whole, part, tmp_path):
     for seed in range(part * 100, part * 100 + 100):
         chance = random.Random(seed)
         folder, _ = create_run(tmp_path / str(seed), name="r", command=["x"], spec="", plan=dump(Plan()))

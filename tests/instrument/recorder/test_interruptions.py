@@ -1,4 +1,4 @@
-"""Signals, finalizers, trace functions, failing stderr and the interpreter's end: a record in the middle of another."""
+"""Signals, finalizers, trace functions, a closed stderr and interpreter exit: a record inside another one."""
 
 import gc
 import itertools
@@ -8,13 +8,13 @@ import sys
 from clew.records.format.event import Kind
 
 
-def test_a_signal_handler_that_records_loses_nothing(recording):
+def test_recorder_interrupted_by_recording_signal_handler_loses_no_record(recording):
     core = recording.core
     inside, outside = core.Probe(1, Kind.ENTER), core.Probe(2, Kind.ENTER)
     handled = []
     numbers = itertools.count()
 
-    def handler(signal_number, frame):  # itself interrupted now and then
+    def handler(signal_number, frame):  # sometimes interrupted itself
         number = next(numbers)
         ~inside
         core.emit(Kind.MARK, 1, number, 0, b"signal")
@@ -43,7 +43,7 @@ def test_a_signal_handler_that_records_loses_nothing(recording):
     assert len(process.strings) == len(handled) + 1
 
 
-def test_a_trace_function_that_records_loses_nothing(recording):
+def test_recorder_interrupted_by_recording_trace_function_loses_no_record(recording):
     core = recording.core
     inside, outside = core.Probe(1, Kind.ENTER), core.Probe(2, Kind.ENTER)
     traced = []
@@ -69,7 +69,7 @@ def test_a_trace_function_that_records_loses_nothing(recording):
     assert sites.count(1) == len(traced)
 
 
-def test_a_finalizer_that_records_loses_nothing(recording):
+def test_recorder_interrupted_by_recording_finalizer_loses_no_record(recording):
     core = recording.core
     probe = core.Probe(1, Kind.EXIT)
     dead = []
@@ -92,7 +92,7 @@ def test_a_finalizer_that_records_loses_nothing(recording):
     assert sum(event.site == 2 for event in process.events()) == 5000
 
 
-def test_an_interrupt_in_the_middle_of_a_record_damages_nothing(recording):
+def test_recorder_interrupted_inside_a_record_leaves_trace_valid(recording):
     core = recording.core
     probe = core.Probe(1, Kind.ENTER)
 
@@ -103,7 +103,7 @@ def test_an_interrupt_in_the_middle_of_a_record_damages_nothing(recording):
         raise Interrupt
 
     old = signal.signal(signal.SIGALRM, handler)
-    # An exception that a handler raises while one of these runs (hypothesis has one) is swallowed by the interpreter.
+    # The interpreter swallows an exception that a handler raises while one of these callbacks runs (hypothesis has one).
     others = gc.callbacks.copy()
     gc.callbacks.clear()
     recording.start()
@@ -116,7 +116,7 @@ def test_an_interrupt_in_the_middle_of_a_record_damages_nothing(recording):
                     ~probe
                     core.emit(Kind.MARK, 1, stored, 0, b"m" * 20)
                     stored += 1
-                # Looks for signals itself: the interpreter's loop may overlook one that comes just when it takes its lock.
+                # This call checks for signals: the interpreter's loop may miss a signal that arrives while it takes its lock.
                 signal.signal(signal.SIGALRM, handler)
                 raise AssertionError("the handler's exception was swallowed")
             except Interrupt:
@@ -133,7 +133,7 @@ def test_an_interrupt_in_the_middle_of_a_record_damages_nothing(recording):
     assert stored - interrupted <= marks <= stored + interrupted
 
 
-def test_records_made_while_the_interpreter_ends_are_safe(run_program, read_all):
+def test_recorder_during_interpreter_exit_leaves_trace_valid(run_program, read_all):
     done = run_program(
         """
         import atexit, threading, time
@@ -163,7 +163,7 @@ def test_records_made_while_the_interpreter_ends_are_safe(run_program, read_all)
     assert [event.extension.key for event in process.events() if event.site == 2] == [3]
 
 
-def test_a_closed_stderr_is_no_error(run_program):
+def test_recorder_with_closed_stderr_stops_without_error(run_program):
     done = run_program(
         """
         os.close(2)
@@ -175,7 +175,7 @@ def test_a_closed_stderr_is_no_error(run_program):
     assert (done.returncode, done.stdout) == (0, "False True\n")
 
 
-def test_exec_leaves_a_readable_file(run_program, read_all):
+def test_recorder_before_exec_leaves_a_readable_file(run_program, read_all):
     done = run_program(
         """
         start()
@@ -188,7 +188,7 @@ def test_exec_leaves_a_readable_file(run_program, read_all):
     assert (process.problems, len(list(process.events()))) == ([], 1)
 
 
-def test_the_descriptor_does_not_leak_into_programs(run_program):
+def test_recorder_descriptor_is_not_inherited_by_child_programs(run_program):
     done = run_program(
         """
         import subprocess

@@ -1,4 +1,4 @@
-"""What a killed process had recorded is all there."""
+"""The trace of a killed process contains all records up to the kill."""
 
 import mmap
 import os
@@ -35,7 +35,7 @@ EXTENDED = 'core.emit(Kind.SEND, 5, number, 1, b"t" * (number % 90))'
 
 @pytest.mark.parametrize("event", [PLAIN, EXTENDED], ids=["plain", "extended"])
 @pytest.mark.parametrize("after", [0.0, 0.05])
-def test_a_killed_process_loses_at_most_the_record_it_was_storing(implementation, tmp_path, event, after):
+def test_killed_process_loses_at_most_the_record_it_was_storing(implementation, tmp_path, event, after):
     counter = tmp_path / "counted"
     counter.write_bytes(bytes(8))
     process = subprocess.Popen(
@@ -63,7 +63,7 @@ def test_a_killed_process_loses_at_most_the_record_it_was_storing(implementation
         assert all(event.extension.text == "t" * (event.extension.key % 90) for event in events)
 
 
-def test_a_running_process_can_be_read(recording):
+def test_reader_reads_trace_of_running_process(recording):
     recording.start()
     probe = recording.core.Probe(5, Kind.ENTER)
     for _ in range(10_000):
@@ -72,6 +72,6 @@ def test_a_running_process_can_be_read(recording):
     assert (now.problems, len(list(now.events()))) == ([], 10_000)
     for _ in range(10_000):
         ~probe
-    recording.core.stop()  # cuts the file, while `now` still looks into it
+    recording.core.stop()  # truncates the file, while `now` still has it mapped
     assert len(list(now.events())) == 10_000
     assert len(list(read_process(recording.path).events())) == 20_000

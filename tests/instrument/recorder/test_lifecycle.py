@@ -1,4 +1,4 @@
-"""Starting, stopping, naming and choosing: none of it can hurt the program."""
+"""Lifecycle of a recording: starting, stopping, naming and choosing the core never harm the program."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def one(read_all):
     return process
 
 
-def test_a_recording_ends_with_the_program(run_program, read_all):
+def test_lifecycle_ends_recording_with_the_program(run_program, read_all):
     done = run_program(
         START
         + """
@@ -42,7 +42,7 @@ sys.exit(5)
     assert len(list(process.events())) == 1
 
 
-def test_the_header_describes_the_process(run_program, read_all, implementation):
+def test_trace_header_describes_the_process(run_program, read_all, implementation):
     run_program(START + "lifecycle.start(Path(FOLDER), Plan())")
     process = one(read_all)
     assert process.info["recorder"] == "c"
@@ -53,7 +53,7 @@ def test_the_header_describes_the_process(run_program, read_all, implementation)
     assert process.path.endswith(f"{process.header.pid}-{process.header.uid:016x}.clew")
 
 
-def test_a_command_line_longer_than_the_header_is_shortened(run_program, read_all):
+def test_trace_header_shortens_long_command_line(run_program, read_all):
     done = run_program(
         START
         + """
@@ -70,7 +70,7 @@ print(lifecycle.start(Path(FOLDER), Plan()))
     assert set(argv[4:-1]) == {"z"}
 
 
-def test_a_description_that_never_fits_is_left_out_piece_by_piece(run_program, read_all):
+def test_trace_header_leaves_out_fields_that_never_fit(run_program, read_all):
     done = run_program(
         START
         + """
@@ -86,7 +86,7 @@ print(lifecycle.start(Path(FOLDER), Plan()))
     assert "argv" not in process.info and "executable" not in process.info
 
 
-def test_a_folder_that_is_missing_is_one_line_and_an_untraced_program(run_program, tmp_path):
+def test_lifecycle_with_missing_folder_prints_one_line_and_runs_untraced(run_program, tmp_path):
     done = run_program(
         START
         + """
@@ -103,7 +103,7 @@ sys.exit(3)
     assert "missing" in line
 
 
-def test_a_working_directory_that_is_gone_is_no_obstacle(run_program, read_all):
+def test_lifecycle_starts_in_deleted_working_directory(run_program, read_all):
     done = run_program(
         START
         + """
@@ -117,7 +117,7 @@ print(lifecycle.start(Path(FOLDER), Plan()))
     assert one(read_all).info["cwd"] == ""
 
 
-def test_definitions_come_at_once_and_a_failing_definer_costs_only_its_own(run_program, read_all):
+def test_lifecycle_failing_definer_loses_only_its_own_definitions(run_program, read_all):
     done = run_program(
         START
         + """
@@ -137,7 +137,7 @@ print(strings.intern("early") == number, strings.intern("other") != number)
     assert Note(0, "some definitions are missing: 'no'") in process.notes
 
 
-def test_a_thread_can_be_given_its_name_of_now(run_program, read_all):
+def test_name_thread_records_current_name(run_program, read_all):
     run_program(
         START
         + """
@@ -155,13 +155,13 @@ thread.join()
     assert [thread.name for thread in one(read_all).threads.values()] == ["MainThread", "renamed"]
 
 
-def test_a_damaged_cause_is_no_cause(run_program, read_all):
+def test_lifecycle_ignores_damaged_cause_in_environment(run_program, read_all):
     run_program(START + 'os.environ["CLEW_CAUSE"] = "what?"\nlifecycle.start(Path(FOLDER), Plan())')
     process = one(read_all)
     assert (process.header.parent_uid, list(process.events())) == (0, [])
 
 
-def test_a_recorded_process_imports_nothing_heavy(run_program):
+def test_lifecycle_imports_no_heavy_modules(run_program):
     done = run_program(
         START
         + """
@@ -172,7 +172,7 @@ print([name for name in ("numpy", "asyncio", "multiprocessing", "logging", "typi
     assert done.stdout == "[]\n"
 
 
-def test_a_string_has_one_number_in_all_threads():
+def test_intern_gives_a_string_one_number_in_all_threads():
     names = [f"name {number}" for number in range(300)]
     seen = [{} for _ in range(8)]
 
@@ -189,7 +189,7 @@ def test_a_string_has_one_number_in_all_threads():
     assert len(set(seen[0].values())) == len(names)
 
 
-def test_interning_runs_no_code_of_a_string_class():
+def test_intern_runs_no_code_of_a_string_subclass():
     class Loud(str):
         def __eq__(self, other):
             raise AssertionError
@@ -200,7 +200,7 @@ def test_interning_runs_no_code_of_a_string_class():
 
 
 def loaded(prelude):
-    """Why the recorder is not there, and whether its core was loaded, as another interpreter finds it."""
+    """Return why the recorder is missing, and whether its core was loaded, in another interpreter."""
     program = prelude + (
         "import sys; from clew.instrument.recorder.core import *; print(unavailable);"
         "print(getattr(sys.modules.get('clew.instrument.recorder._core'), '__name__', ''))"
@@ -209,16 +209,16 @@ def loaded(prelude):
     return done.stdout.splitlines()
 
 
-def test_the_core_is_loaded_where_it_can_be():
+def test_recorder_core_is_loaded_if_supported():
     assert loaded("") == ["", "clew.instrument.recorder._core"]
 
 
-def test_without_the_c_core_it_is_said_what_to_install():
+def test_recorder_without_c_core_reports_what_to_install():
     why, core = loaded("import sys; sys.modules['clew.instrument.recorder._core'] = None; ")
     assert core == "" and "C compiler" in why and "apt-get install gcc python3-dev" in why
 
 
-def test_without_the_gil_the_c_core_is_not_even_loaded():
+def test_recorder_without_gil_does_not_load_c_core():
     """Loading it would switch the GIL on, for the whole program."""
     why, core = loaded("import sys; sys._is_gil_enabled = lambda: False; ")
     assert core == "" and "without the GIL" in why
@@ -240,7 +240,7 @@ print(work(), clew.inject({}))
 """
 
 
-def test_a_program_runs_on_without_the_c_core_and_one_line_says_so(tmp_path):
+def test_program_without_c_core_runs_untraced_with_one_line(tmp_path):
     run, _ = create_run(tmp_path, name="absent", command=[], spec="", plan=dump(Plan()))
     environment = {**os.environ, RUN_VARIABLE: str(run)}
     done = subprocess.run([sys.executable, "-c", ABSENT], env=environment, capture_output=True, text=True, check=True)
@@ -256,19 +256,19 @@ INTERRUPTED = (
 import os, signal
 lifecycle.start(Path(FOLDER), Plan())
 ~core.Probe(1, Kind.ENTER)
-asked = lifecycle._tell_sample
+asked = lifecycle._note_sample_counts
 def interrupted():
-    lifecycle._tell_sample = asked
+    lifecycle._note_sample_counts = asked
     os.kill(os.getpid(), signal.SIGINT)
     asked()
-lifecycle._tell_sample = interrupted
+lifecycle._note_sample_counts = interrupted
 """
 )
-"""A Ctrl-C comes while the recording is being ended."""
+"""Sends a Ctrl-C while the recording ends."""
 
 
 @pytest.mark.parametrize("way", ["sys.exit(5)", "os._exit(5)"])
-def test_an_interrupt_while_the_recording_ends_shows_nothing_and_loses_nothing(run_program, read_all, way):
+def test_lifecycle_interrupted_while_it_ends_closes_the_trace_silently(run_program, read_all, way):
     done = run_program(INTERRUPTED + "from clew.instrument import exit_hook as ending; ending.install()\n" + way)
     assert (done.returncode, done.stdout, done.stderr) == (5, "", "")
     process = one(read_all)
@@ -276,7 +276,7 @@ def test_an_interrupt_while_the_recording_ends_shows_nothing_and_loses_nothing(r
     assert process.header.state == State.CLOSED
 
 
-def test_an_interrupt_of_our_work_comes_anew_in_the_programs_own_code(core):
+def test_to_the_end_interrupted_raises_later_in_program_code(core):
     calls = []
 
     def work():
@@ -293,10 +293,10 @@ def test_an_interrupt_of_our_work_comes_anew_in_the_programs_own_code(core):
     except KeyboardInterrupt as error:
         frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
     assert calls == [0, 1]
-    assert frames == (["test_an_interrupt_of_our_work_comes_anew_in_the_programs_own_code"] if core is _core else [])
+    assert frames == (["test_to_the_end_interrupted_raises_later_in_program_code"] if core is _core else [])
 
 
-def test_what_fails_in_our_work_is_dropped_and_what_fails_for_good_is_given_up(core):
+def test_to_the_end_of_failing_work_gives_up_after_three_attempts(core):
     calls = []
 
     def work():

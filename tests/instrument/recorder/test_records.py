@@ -1,4 +1,4 @@
-"""What is stored is what is read, on both recorders, whatever is stored."""
+"""The reader returns exactly the records that the recorder stored, for any records."""
 
 import errno
 import os
@@ -55,7 +55,7 @@ def test_record_that_is_stored_is_read_back(recording, stream):
     os.unlink(recording.path)
 
 
-def test_a_long_stream_goes_over_many_chunks_and_segments(recording):
+def test_recorder_stores_long_stream_in_many_chunks_and_segments(recording):
     recording.start()
     enter = recording.core.Probe(3, Kind.ENTER)
     leave = recording.core.Probe(3, Kind.EXIT)
@@ -76,7 +76,7 @@ def test_a_long_stream_goes_over_many_chunks_and_segments(recording):
     assert os.path.getsize(recording.path) == HEADER_SIZE + process.header.chunks * CHUNK_SIZE
 
 
-def test_ticks_never_go_back(recording):
+def test_recorder_ticks_never_decrease(recording):
     recording.start()
     probe = recording.core.Probe(3, Kind.ENTER)
     for _ in range(20_000):
@@ -86,7 +86,7 @@ def test_ticks_never_go_back(recording):
     assert len(ticks) == 20_000
 
 
-def test_a_record_never_straddles_two_chunks(recording):
+def test_recorder_record_never_spans_two_chunks(recording):
     recording.start()
     for number in range(300):
         recording.core.emit(Kind.MARK, 1, number, 0, b"m" * 1000)
@@ -98,14 +98,14 @@ def test_a_record_never_straddles_two_chunks(recording):
 
 
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 17, MAX_TEXT - 1, MAX_TEXT])
-def test_text_of_any_length_up_to_the_bound_is_whole(recording, length):
+def test_emit_text_up_to_the_limit_is_complete(recording, length):
     recording.start()
     recording.core.emit(Kind.MARK, 1, 2, 3, b"t" * length)
     (event,) = recording.stop().events()
     assert event.extension == Extension(2, 3, "t" * length, 0)
 
 
-def test_a_longer_text_is_cut_and_flagged(recording):
+def test_emit_text_beyond_the_limit_is_truncated_and_flagged(recording):
     recording.start()
     recording.core.emit(Kind.MARK, 1, 2, 3, b"t" * (MAX_TEXT + 1), 8)
     recording.core.define(Kind.STRING, 5, b"s" * 70_000)
@@ -116,14 +116,14 @@ def test_a_longer_text_is_cut_and_flagged(recording):
     assert not process.problems
 
 
-def test_the_last_definition_of_a_key_holds(recording):
+def test_define_of_same_key_again_replaces_the_definition(recording):
     recording.start()
     for name in (b"one", b"two", b"three"):
         recording.core.define(Kind.STRING, 1, name)
     assert recording.stop().strings == {1: "three"}
 
 
-def test_definitions_fill_more_than_one_chunk(recording):
+def test_define_fills_more_than_one_chunk(recording):
     recording.start()
     for number in range(1, 3001):
         recording.core.define(Kind.STRING, number, b"name %d " % number * 5)
@@ -132,7 +132,7 @@ def test_definitions_fill_more_than_one_chunk(recording):
     assert not process.problems
 
 
-def test_the_header_says_who_recorded(recording):
+def test_trace_header_has_process_ids_and_clock(recording):
     uid = recording.core.uid()
     recording.start(info=b'{"host": "here"}', parent_uid=2**64 - 2)
     process = recording.stop()
@@ -145,7 +145,7 @@ def test_the_header_says_who_recorded(recording):
     assert recording.core.uid() != uid
 
 
-def test_recording_without_events_is_a_file_without_chunks(recording):
+def test_recording_without_events_has_a_file_without_chunks(recording):
     recording.start()
     process = recording.stop()
     assert not process.problems
@@ -153,19 +153,19 @@ def test_recording_without_events_is_a_file_without_chunks(recording):
     assert os.path.getsize(recording.path) == HEADER_SIZE
 
 
-def test_the_trace_file_is_private(recording):
+def test_trace_file_is_private(recording):
     recording.start()
     assert recording.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_probes_do_nothing_when_nothing_is_recorded(core):
+def test_probe_without_recording_does_nothing(core):
     probe = core.Probe(1, Kind.ENTER)
     assert (~probe, probe(), core.emit(8, 1, 2), core.define(65, 1, b"x")) == (None, None, None, None)
     assert (core.active(), core.thread(), core.problem()) == (False, 0, "")
     core.stop()
 
 
-def test_a_probe_made_before_the_start_records_after_it_and_in_the_next_recording(recording):
+def test_probe_made_before_start_records_in_every_recording(recording):
     probe = recording.core.Probe(6, Kind.ENTER)
     for _ in range(3):
         recording.start()
@@ -176,7 +176,7 @@ def test_a_probe_made_before_the_start_records_after_it_and_in_the_next_recordin
         assert [(event.kind, event.site) for event in process.events()] == [(Kind.ENTER, 6)] * 2
 
 
-def test_a_probe_that_is_an_iterator_is_at_its_end_and_records_when_asked(recording):
+def test_probe_used_as_iterator_records_and_stops(recording):
     probe = recording.core.Probe(6, Kind.ENTER)
     recording.start()
     assert [next(probe, "ended") for _ in range(2)] == ["ended"] * 2
@@ -184,7 +184,7 @@ def test_a_probe_that_is_an_iterator_is_at_its_end_and_records_when_asked(record
     assert next(probe, "ended") == "ended"
 
 
-def test_a_probe_knows_what_it_is(core):
+def test_probe_has_site_kind_and_repr(core):
     probe = core.Probe(7, Kind.EXIT)
     assert (probe.site, probe.kind, probe.count, probe.counting) == (7, Kind.EXIT, 0, False)
     assert repr(probe) == "<clew probe, site 7, kind 2>"
@@ -192,7 +192,7 @@ def test_a_probe_knows_what_it_is(core):
         core.Probe(1, 0)
 
 
-def test_a_second_start_is_refused_and_the_first_goes_on(recording, tmp_path):
+def test_start_while_recording_is_refused_and_recording_continues(recording, tmp_path):
     recording.start()
     with pytest.raises(OSError) as caught:
         recording.core.start(str(tmp_path / "other.clew"), b"{}", 0, 1 << 30, 0.0)
@@ -201,7 +201,7 @@ def test_a_second_start_is_refused_and_the_first_goes_on(recording, tmp_path):
     assert not (tmp_path / "other.clew").exists()
 
 
-def test_a_file_that_is_there_is_never_overwritten(core, tmp_path):
+def test_start_never_overwrites_an_existing_file(core, tmp_path):
     path = tmp_path / "taken.clew"
     path.write_bytes(b"precious")
     with pytest.raises(FileExistsError):
@@ -210,23 +210,23 @@ def test_a_file_that_is_there_is_never_overwritten(core, tmp_path):
     assert not core.active()
 
 
-def test_an_info_that_does_not_fit_is_refused(core, tmp_path):
+def test_start_with_too_long_info_is_refused(core, tmp_path):
     with pytest.raises(OSError) as caught:
         core.start(str(tmp_path / "x.clew"), b"x" * (INFO_MAX + 1), 0, 1 << 30, 0.0)
     assert caught.value.errno == errno.EMSGSIZE
     assert not (tmp_path / "x.clew").exists()
 
 
-def test_a_folder_that_is_missing_is_an_os_error(core, tmp_path):
+def test_start_in_missing_folder_raises_file_not_found(core, tmp_path):
     with pytest.raises(FileNotFoundError):
         core.start(str(tmp_path / "missing" / "x.clew"), b"{}", 0, 1 << 30, 0.0)
 
 
-def test_calibration_gives_nanoseconds(core):
+def test_calibrate_returns_nanoseconds(core):
     assert 0.1 < core.calibrate() < 1e6
 
 
-def test_calibration_while_recording_leaves_no_trace(recording):
+def test_calibrate_while_recording_adds_no_records(recording):
     recording.start()
     probe = recording.core.Probe(1, Kind.ENTER)
     ~probe

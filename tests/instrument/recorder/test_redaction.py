@@ -1,4 +1,4 @@
-"""What is redacted is hidden wherever its name or its form shows it, and nothing else is."""
+"""Redaction hides values by their names or by patterns, and hides nothing else."""
 
 import pytest
 
@@ -32,29 +32,29 @@ def test_redaction_of_text_hides_the_value_after_a_hidden_name(text: str, shown:
     assert NAMES.text(text) == shown
 
 
-def test_forms_are_hidden_wherever_they_stand() -> None:
+def test_redaction_by_pattern_hides_matches_anywhere() -> None:
     assert CARDS.text("paid by 1234-5678-9012-3456, key sk-abc") == "paid by <redacted>, key <redacted>"
     assert CARDS.text("password=1") == "password=1"
 
 
-def test_options_of_a_command_line_hide_what_follows_them() -> None:
+def test_redaction_of_command_line_hides_values_of_options() -> None:
     shown = NAMES.arguments(["app", "--password", "hunter2", "--api-token=x", "-n", "1", "--password"])
     assert shown == ["app", "--password", "<redacted>", "--api-token=<redacted>", "-n", "1", "--password"]
 
 
-def test_a_name_is_hidden_whatever_its_case_and_only_as_a_whole() -> None:
+def test_redaction_matches_whole_names_in_any_case() -> None:
     hidden = [name for name in ("Password", b"X-TOKEN-1", "passwords", "pass", "authorization", 3) if NAMES.hides(name)]
     assert hidden == ["Password", b"X-TOKEN-1", "authorization"]
 
 
-def test_a_secret_that_is_cut_by_the_limit_is_hidden_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redaction_hides_secret_truncated_by_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, "_current", [CARDS])
     assert values.render("card 1234-5678-9012-3456", 12) == ("card <redact", True)
     assert values.render(["1234-5678-9012-3456"], 80) == ("['<redacted>']", False)
     assert values.render({"k": ("sk-abc", 1)}, 80) == ("{'k': ('<redacted>', 1)}", False)
 
 
-def test_headers_and_nested_keys_are_hidden_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redaction_hides_headers_and_nested_keys_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, "_current", [NAMES])
     assert values.render([(b"authorization", b"x"), (b"host", b"y")], 80)[0] == (
         "[(b'authorization', <redacted>), (b'host', b'y')]"
@@ -62,24 +62,24 @@ def test_headers_and_nested_keys_are_hidden_by_name(monkeypatch: pytest.MonkeyPa
     assert values.render({"a": {"password": [1, 2]}}, 80)[0] == "{'a': {'password': <redacted>}}"
 
 
-def test_a_pattern_of_a_plan_that_is_none_is_left_out() -> None:
+def test_redaction_leaves_out_invalid_pattern_of_a_plan() -> None:
     assert Redaction(Redact(patterns=("(", "b"))).text("abc") == "a<redacted>c"
 
 
-def test_a_running_program_whose_plan_hides_something_else_is_given_other_code() -> None:
+def test_redaction_change_gives_functions_with_actions_new_code() -> None:
     action = Action("payload", "start", "p", key=["name", "x"])
     plan = Plan(rules=(Rule(Target("m", "f"), actions=(action,)), Rule(Target("m", "g"))))
     space: dict[str, object] = {}
     exec("def f(x): pass\ndef g(x): pass", space)
 
-    def wish(plan: Plan, name: str) -> object:
+    def request(plan: Plan, name: str) -> object:
         chooser = PlanChooser(plan).of_module("m", "m.py")
         assert chooser is not None
-        return chooser.wish(space[name].__code__)
+        return chooser.request(space[name].__code__)
 
     hiding = plan._replace(redact=Redact(("x",)))
     try:
-        assert wish(plan, "f") != wish(hiding, "f") == wish(hiding, "f")
-        assert wish(plan, "g") == wish(hiding, "g")
+        assert request(plan, "f") != request(hiding, "f") == request(hiding, "f")
+        assert request(plan, "g") == request(hiding, "g")
     finally:
         redaction.use(None)

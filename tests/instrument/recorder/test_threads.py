@@ -1,4 +1,4 @@
-"""Every thread has a stream of its own, whole and in order."""
+"""Every thread has its own stream, complete and in order."""
 
 import json
 import resource
@@ -10,7 +10,7 @@ import pytest
 from clew.records.format.event import Kind
 
 
-def test_a_hundred_threads_of_a_thousand_records_each_are_whole(recording):
+def test_thread_streams_of_a_hundred_threads_are_complete(recording):
     core = recording.core
     recording.start()
     serials = {}
@@ -36,7 +36,7 @@ def test_a_hundred_threads_of_a_thousand_records_each_are_whole(recording):
         assert [event.extension.key for event in events[1::2]] == list(range(500))
 
 
-def test_threads_that_come_and_go_do_not_share_a_stream(recording):
+def test_thread_streams_of_short_threads_are_separate(recording):
     recording.start()
     probe = recording.core.Probe(1, Kind.ENTER)
     for _ in range(50):
@@ -47,7 +47,7 @@ def test_threads_that_come_and_go_do_not_share_a_stream(recording):
     assert [len(list(process.events(serial))) for serial in process.threads] == [1] * 50
 
 
-def test_a_thread_is_defined_with_its_name_at_its_first_record(recording):
+def test_thread_is_defined_with_its_name_at_its_first_record(recording):
     core = recording.core
     native = []
 
@@ -63,7 +63,7 @@ def test_a_thread_is_defined_with_its_name_at_its_first_record(recording):
     assert (found.name, found.native_id, found.daemon) == ('odd "näme"\n\\', native[0], True)
 
 
-def test_a_name_given_later_holds(recording):
+def test_thread_definition_given_later_replaces_the_name(recording):
     core = recording.core
     recording.start()
     ~core.Probe(1, Kind.ENTER)
@@ -73,7 +73,7 @@ def test_a_name_given_later_holds(recording):
     assert (found.name, found.native_id) == ("later", 5)
 
 
-def test_naming_a_thread_runs_no_code_of_its_class(recording):
+def test_thread_definition_runs_no_code_of_its_class(recording):
     core = recording.core
     calls = []
 
@@ -89,11 +89,11 @@ def test_naming_a_thread_runs_no_code_of_its_class(recording):
     before = []
     thread.start()
     thread.join()
-    assert before in ([], ["__dict__"])  # the twin asks for the instance's dictionary; the C core does not even do that
+    assert before in ([], ["__dict__"])  # the C core does not read even the instance's dictionary
     assert [found.name for found in recording.stop().threads.values()] == ["odd"]
 
 
-def test_stopping_in_one_thread_silences_the_others(recording):
+def test_stop_in_one_thread_ends_recording_in_others(recording):
     core = recording.core
     recording.start()
     probe = core.Probe(1, Kind.ENTER)
@@ -120,7 +120,7 @@ def test_stopping_in_one_thread_silences_the_others(recording):
     assert [event.thread for event in recording.stop().events()] == [1]
 
 
-def test_a_thread_that_outlives_a_recording_starts_anew_in_the_next(recording):
+def test_thread_that_outlives_a_recording_has_a_new_stream_in_the_next(recording):
     core = recording.core
     probe = core.Probe(1, Kind.ENTER)
     steps = [threading.Event() for _ in range(4)]
@@ -142,8 +142,8 @@ def test_a_thread_that_outlives_a_recording_starts_anew_in_the_next(recording):
     thread.join()
 
 
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux tells what is in memory")
-def test_many_threads_that_record_little_take_little_memory(run_program):
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux reports resident pages")
+def test_thread_with_few_records_uses_little_memory(run_program):
     done = run_program(
         """
         import threading

@@ -1,4 +1,4 @@
-"""`clew run`: the program's output, signals and exit code are its own; what clew says is on stderr and helps."""
+"""`clew run`: the program's output, signals and exit code are unchanged; clew prints helpful lines on stderr."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def clew(workspace: Path, *words: str, **options: object) -> subprocess.Complete
     )  # fmt: skip
 
 
-def test_a_run_is_recorded_and_summed_up(workspace):
+def test_run_records_the_program_and_prints_a_summary(workspace):
     done = clew(workspace, "run", "--", PYTHON, "app.py")
     assert (done.returncode, done.stdout) == (0, "out\n")
     before, program, after, following = done.stderr.splitlines()
@@ -68,7 +68,7 @@ def test_a_run_is_recorded_and_summed_up(workspace):
     assert folder.stat().st_mode & 0o077 == 0
 
 
-def test_json_ends_stderr_with_one_document_and_leaves_stdout_to_the_program(workspace):
+def test_run_json_is_the_last_line_of_stderr(workspace):
     done = clew(workspace, "run", "--json", "--", PYTHON, "app.py", "3")
     assert (done.returncode, done.stdout) == (3, "out\n")
     program, last = done.stderr.splitlines()
@@ -79,19 +79,19 @@ def test_json_ends_stderr_with_one_document_and_leaves_stdout_to_the_program(wor
     assert document["worst"] == "Write request failed"
 
 
-def test_the_exit_code_is_the_programs_and_quiet_is_quiet(workspace):
+def test_run_quiet_prints_nothing_and_has_the_programs_exit_code(workspace):
     done = clew(workspace, "run", "--quiet", "--name", "mine", PYTHON, "app.py", "7")
     assert (done.returncode, done.stdout, done.stderr) == (7, "out\n", "ERROR:root:Write request failed\n")
     assert load_run(find_run(workspace, "mine")).exit_code == 7
 
 
-def test_options_after_the_command_are_the_programs(workspace):
+def test_run_passes_options_after_the_command_to_the_program(workspace):
     (workspace / "echo.py").write_text("import sys; print(sys.argv[1:], sys.stdin.read())")
     done = clew(workspace, "run", "-q", PYTHON, "echo.py", "--name", "x", "--help", input="typed")
     assert done.stdout == "['--name', 'x', '--help'] typed\n"
 
 
-def test_a_command_that_cannot_start_leaves_no_run(workspace):
+def test_run_of_command_that_cannot_start_leaves_no_run(workspace):
     (workspace / "plain.py").write_text("")
     for command, code, words in (
         (["no-such-command"], 127, "command not found"),
@@ -105,7 +105,7 @@ def test_a_command_that_cannot_start_leaves_no_run(workspace):
     assert list_runs(workspace) == []
 
 
-def test_a_program_that_is_not_python_runs_and_is_told_so(workspace):
+def test_run_of_program_without_python_reports_it(workspace):
     done = clew(workspace, "run", "--", "sh", "-c", "echo out; exit 3")
     assert (done.returncode, done.stdout) == (3, "out\n")
     assert "no Python process was recorded: sh did not start a Python interpreter, or " in done.stderr.splitlines()[-1]
@@ -118,7 +118,7 @@ def test_a_program_that_is_not_python_runs_and_is_told_so(workspace):
     )
 
 
-def test_a_run_whose_folder_the_program_removes_is_said_to_be_lost(workspace):
+def test_run_whose_folder_is_removed_is_reported_as_lost(workspace):
     (workspace / "clean.py").write_text(
         "import shutil, sys\ndef work(): pass\nwork()\nshutil.rmtree('.clew')\n"
         "for _ in range(100_000): work()\nprint('out')\nsys.exit(3)\n"
@@ -143,7 +143,7 @@ def test_a_run_whose_folder_the_program_removes_is_said_to_be_lost(workspace):
     ],
     ids=["a file", "a symlink", "another folder"],
 )
-def test_run_leaves_alone_what_replaced_its_folder(workspace, instead):
+def test_run_does_not_write_to_replacement_of_its_folder(workspace, instead):
     (workspace / "replace.py").write_text(
         f"import os, sys\nfolder = os.environ['CLEW_RUN']\nos.rename(folder, 'moved')\n{instead}\nsys.exit(3)\n"
     )
@@ -157,7 +157,7 @@ def test_run_leaves_alone_what_replaced_its_folder(workspace, instead):
     assert process.problems == []
 
 
-def test_a_wrong_spec_stops_before_anything_starts(workspace):
+def test_run_with_invalid_spec_starts_no_program(workspace):
     (workspace / "bad.esl").write_text("scope app.**;\nsend app:work key ;\n")
     done = clew(workspace, "run", "--spec", "bad.esl", "--", PYTHON, "app.py")
     assert (done.returncode, done.stdout) == (2, "")
@@ -167,7 +167,7 @@ def test_a_wrong_spec_stops_before_anything_starts(workspace):
     assert done.returncode == 2 and "missing.esl:1:1: error" in done.stderr
 
 
-def test_a_rule_that_matches_nothing_warns_and_the_run_goes_on(workspace):
+def test_run_with_unmatched_rule_warns_and_records(workspace):
     (workspace / "some.esl").write_text(
         "include threads;\nscope app:work;\nscope app:wrok;\nlogs level ERROR;\nbudget 5%;\n"
     )
@@ -177,12 +177,12 @@ def test_a_rule_that_matches_nothing_warns_and_the_run_goes_on(workspace):
     assert "1 function, " in done.stderr and "budget 5 %" in done.stderr
 
 
-def test_without_a_budget_the_first_line_says_so(workspace):
+def test_run_without_budget_says_so_in_the_first_line(workspace):
     done = clew(workspace, "run", "--budget", "none", "--quota", "8MB", PYTHON, "app.py")
     assert "; no budget, at most 8.0 MB a process)" in done.stderr.splitlines()[0]
 
 
-def test_a_run_without_calls_says_what_to_check(workspace):
+def test_run_without_recorded_calls_suggests_what_to_check(workspace):
     done = clew(workspace, "run", "--", PYTHON, "-c", "print(1)")
     assert done.stdout == "1\n"
     assert f"no function below {workspace} was called" in done.stderr.splitlines()[-1]
@@ -194,7 +194,7 @@ def test_a_run_without_calls_says_what_to_check(workspace):
     )
 
 
-def test_a_spec_is_checked_against_the_source_that_runs_wherever_runs_are_kept(workspace, tmp_path_factory):
+def test_run_checks_spec_against_current_folder_not_workspace(workspace, tmp_path_factory):
     (workspace / "some.esl").write_text("include threads;\nscope app:work;\n")
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     done = clew(workspace, "run", "--spec", "some.esl", "--workspace", str(elsewhere), "--", PYTHON, "app.py")
@@ -203,7 +203,7 @@ def test_a_spec_is_checked_against_the_source_that_runs_wherever_runs_are_kept(w
     assert len(list_runs(elsewhere)) == 1
 
 
-def test_budget_and_quota_are_checked_and_override_the_spec(workspace):
+def test_run_budget_and_quota_override_spec_and_refuse_wrong_values(workspace):
     assert clew(workspace, "run", "-q", "--budget", "none", "--quota", "8MB", PYTHON, "app.py").returncode == 0
     plan = json.loads((find_run(workspace) / "plan.json").read_text())
     assert (plan["budget"], plan["quota"]) == (None, 8 << 20)
@@ -221,7 +221,7 @@ def test_budget_and_quota_are_checked_and_override_the_spec(workspace):
         assert ("not a number of bytes" in done.stderr) == (option == ["--quota", "x"])
 
 
-def test_set_gives_parameters_their_values_and_what_is_redacted_is_in_no_file(workspace):
+def test_run_set_assigns_parameters_and_redacts_arguments(workspace):
     (workspace / "app.esl").write_text(
         'parameter module = "nosuch"; parameter most = 1; include threads; redact "pass*";'
         "scope $module; payload $module:main value $most;"
@@ -241,14 +241,14 @@ def test_set_gives_parameters_their_values_and_what_is_redacted_is_in_no_file(wo
     ("setting", "fragment"),
     [("most", "expected NAME=VALUE"), ("mots=3", "did you mean `most`?"), ("most=x", "is a number, not 'x'")],
 )
-def test_a_setting_that_is_none_of_the_specs_starts_nothing(workspace, setting, fragment):
+def test_run_set_with_wrong_parameter_starts_no_program(workspace, setting, fragment):
     (workspace / "app.esl").write_text("parameter most = 1; payload app:main value 1 limit $most;")
     done = clew(workspace, "run", "--spec", "app.esl", "--set", setting, "--", PYTHON, "app.py")
     assert (done.returncode, done.stdout) == (2, "") and fragment in done.stderr
     assert "parameters need a spec" in clew(workspace, "run", "--set", "most=1", "--", PYTHON, "app.py").stderr
 
 
-def test_a_sample_of_flows_that_nothing_begins_is_told(workspace):
+def test_run_sample_without_request_rule_warns(workspace):
     (workspace / "app.esl").write_text("include standard;\nscope app;\nrequest app:work;\n")
     for options, told in (
         (["--sample", "10%"], True),
@@ -260,14 +260,14 @@ def test_a_sample_of_flows_that_nothing_begins_is_told(workspace):
         assert done.returncode == 0 and ("so sampling has no effect" in done.stderr) == told, done.stderr
 
 
-def test_a_run_folder_that_cannot_be_made_starts_nothing(workspace):
+def test_run_whose_folder_cannot_be_made_starts_no_program(workspace):
     (workspace / ".clew").write_text("a file")
     done = clew(workspace, "run", "--", PYTHON, "app.py")
     assert (done.returncode, done.stdout) == (2, "") and ".clew" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
-def test_signals_reach_the_program_and_its_death_is_its_exit_code(workspace, number):
+def test_run_forwards_signals_and_returns_the_programs_exit_code(workspace, number):
     (workspace / "wait.py").write_text(
         textwrap.dedent(
             """
@@ -277,7 +277,7 @@ def test_signals_reach_the_program_and_its_death_is_its_exit_code(workspace, num
             else:
                 signal.signal(int(sys.argv[2]), signal.SIG_DFL)
             print("ready", flush=True)
-            # Not one long sleep: what comes in the instant before it is looked at only after it.
+            # Not one long sleep: a signal just before it would be handled only after it.
             for _ in range(3000):
                 time.sleep(0.01)
             """
@@ -310,11 +310,11 @@ for _ in range(int(sys.argv[1])):
     told, got[:] = sorted(got), []
     print("got", told, flush=True)
 """
-"""Tells, as often as it is asked to, which signals came: the first one, and what follows at once."""
+"""Prints, as often as its argument says, the signals that arrived: the first one, and those right after it."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_to_the_process_group_reaches_the_program_once_as_does_one_to_clew_run(workspace, number):
+def test_run_delivers_signal_of_group_or_of_itself_once(workspace, number):
     (workspace / "count.py").write_text(COUNTING)
     for ways in ((os.killpg, os.kill), (os.kill, os.killpg), (os.killpg, os.killpg)):
         process = subprocess.Popen(
@@ -328,7 +328,7 @@ def test_a_signal_to_the_process_group_reaches_the_program_once_as_does_one_to_c
         assert process.wait(timeout=30) == 0
 
 
-def test_signal_of_a_program_to_its_own_group_arrives_once(workspace):
+def test_run_delivers_signal_of_program_to_its_group_once(workspace):
     (workspace / "count.py").write_text(COUNTING)
     done = subprocess.run(
         [PYTHON, "-m", "clew", "run", "--", PYTHON, "count.py", "1", "itself"],
@@ -337,7 +337,7 @@ def test_signal_of_a_program_to_its_own_group_arrives_once(workspace):
     assert (done.returncode, done.stdout) == (0, "ready\ngot [2]\n"), done.stderr
 
 
-def test_ctrl_c_on_a_terminal_reaches_the_program_once(workspace):
+def test_run_delivers_ctrl_c_of_terminal_once(workspace):
     import pty
 
     (workspace / "count.py").write_text(COUNTING)
@@ -356,7 +356,7 @@ def test_ctrl_c_on_a_terminal_reaches_the_program_once(workspace):
     os.write(terminal, b"\x03")
     wait_for(b"got [2]\r\n")
     seen = b""
-    os.kill(child, signal.SIGINT)  # which is not mistaken for the terminal's
+    os.kill(child, signal.SIGINT)  # a signal that is not mistaken for the terminal's
     try:
         while chunk := os.read(terminal, 1000):
             seen += chunk
@@ -376,17 +376,17 @@ def test_run_that_is_killed_leaves_no_process(workspace):
     )  # fmt: skip
     assert process.stdout.readline() == "ready\n"
     process.kill()
-    # To the end of both pipes: nobody has them any more.
+    # Read both pipes to their end: no process has them open any longer.
     assert process.communicate("\n", timeout=30)[0] == ""
 
 
-def test_a_closed_stderr_changes_nothing(workspace):
+def test_run_with_closed_stderr_returns_the_programs_exit_code(workspace):
     command = f"{PYTHON} -m clew run -- {PYTHON} app.py 5 2>&-; echo $?"
     done = subprocess.run(command, shell=True, cwd=workspace, capture_output=True, text=True, check=False)
     assert done.stdout == "out\n5\n"
 
 
-def test_a_run_within_a_run_is_a_run_of_its_own(workspace):
+def test_run_inside_a_run_is_a_separate_run(workspace):
     done = clew(
         workspace,
         "run",
@@ -410,7 +410,7 @@ def test_a_run_within_a_run_is_a_run_of_its_own(workspace):
     assert len(trace_files(find_run(workspace, "inner"))) == 1
 
 
-def test_values_and_names_are_read_as_people_write_them():
+def test_run_option_values_and_program_names_are_parsed():
     assert parse_share("3%") == parse_share("0.03") == 0.03 and parse_share("None") is None
     assert [parse_size(text) for text in ("1MB", "2gb", "1.5 GB", "2097152")] == [1 << 20, 2 << 30, 3 << 29, 2 << 20]
     for command, name in (
@@ -424,7 +424,7 @@ def test_values_and_names_are_read_as_people_write_them():
     "text",
     ["it's b'a\\n'", "plain", "'$HOME'", "a\\", "'a\\", "'\"'", "'`id`!", "'\\\\x", "'" * 70, "a'\nb", "ärger's"],
 )
-def test_the_words_that_are_offered_mean_the_message_to_a_shell(text):
+def test_quoted_message_means_itself_to_a_shell(text):
     (word,) = shlex.split(quoted(text))
     assert word == text.splitlines()[0][:60]
     said = subprocess.run(["sh", "-c", f"printf %s {quoted(text)}"], capture_output=True, text=True, check=True)
@@ -432,21 +432,21 @@ def test_the_words_that_are_offered_mean_the_message_to_a_shell(text):
     assert quoted("it's") == '"it\'s"'
 
 
-def test_the_command_is_shown_as_a_shell_would_take_it(workspace):
+def test_run_shows_the_command_quoted_for_a_shell(workspace):
     done = clew(workspace, "run", "--", PYTHON, "-c", "print('a b')")
     assert done.stderr.startswith(f"clew: recording {shlex.join([PYTHON, '-c', 'print(' + repr('a b') + ')'])} (")
 
 
-def test_after_a_run_without_log_lines_a_sum_is_offered(workspace):
+def test_run_without_log_lines_suggests_aggregate(workspace):
     (workspace / "silent.py").write_text("def work():\n    pass\n\nwork()\n")
     done = clew(workspace, "run", "--", PYTHON, "silent.py")
     assert done.stderr.splitlines()[-1] == "clew: next: `clew aggregate` or `clew view`"
 
 
-def test_the_program_has_the_descriptors_that_the_shell_gave_and_no_others(workspace):
+def test_run_passes_exactly_the_descriptors_of_the_shell(workspace):
     (workspace / "open.py").write_text(
         "import os, sys\n"
-        "listed = os.listdir('/proc/self/fd')  # its own is closed again below\n"
+        "listed = os.listdir('/proc/self/fd')  # the descriptor of the listing is closed again below\n"
         "print(sorted(int(file) for file in listed if os.path.exists(f'/proc/self/fd/{file}')))\n"
         "os.write(int(sys.argv[1]), b'here')\n"
     )

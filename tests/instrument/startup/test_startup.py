@@ -1,4 +1,4 @@
-"""Start-up: whatever the environment, the program runs as it would have; and it is recorded from its first line."""
+"""Start-up: in any environment the program runs as without clew, and it is recorded from its first line."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ HEAVY = (
 )
 
 
-def test_a_traced_empty_program_loads_nothing_heavy(record):
+def test_startup_of_empty_program_loads_no_heavy_modules(record):
     run = record(f"import sys; print([name for name in {HEAVY} if name in sys.modules])")
     assert run.stdout == "[]\n" and len(run.processes) == 1
 
 
-def test_startup_loads_no_modules_but_the_standard_librarys_and_clews(record):
-    # By the plan of `clew run` without a spec: every adapter, and probes in a module that is imported.
+def test_startup_loads_only_modules_of_standard_library_and_clew(record):
+    # The plan of `clew run` without a spec: every adapter, and probes in a module that is imported.
     source = """
         import sys, imported
         imported.called()
@@ -52,8 +52,8 @@ def test_startup_loads_no_modules_but_the_standard_librarys_and_clews(record):
     assert {placed.site.qualname for placed in recorded.of(Kind.ENTER)} == {"called"}
 
 
-def test_typing_compiles_no_field_of_ours_at_a_start(record):
-    # It does so with each annotation that is a text; under `from __future__ import annotations` each is.
+def test_startup_compiles_no_annotations_of_named_tuples(record):
+    # `typing` compiles each annotation that is a string; under `from __future__ import annotations` each one is.
     source = """
 import sys
 from typing import ForwardRef
@@ -64,7 +64,7 @@ print(len(rows) > 10, [row for row in rows if any(isinstance(kind, ForwardRef) f
     assert record(source).stdout == "True []\n"
 
 
-def test_the_program_sees_its_own_paths_and_modules(record):
+def test_startup_leaves_paths_and_modules_unchanged(record):
     source = """
         import os, sys
         print(sys.path, "sitecustomize" in sys.modules, sys.argv, __file__, sorted(sys.path_importer_cache) != [])
@@ -77,7 +77,7 @@ def test_the_program_sees_its_own_paths_and_modules(record):
     )
 
 
-def test_the_users_own_sitecustomize_runs_in_its_place(record):
+def test_startup_runs_sitecustomize_of_the_user(record):
     run = record(
         """
         import sys, sitecustomize
@@ -95,7 +95,7 @@ def test_the_users_own_sitecustomize_runs_in_its_place(record):
     assert len(run.processes) == 1
 
 
-def test_a_failing_sitecustomize_fails_as_ever(record):
+def test_startup_failing_sitecustomize_fails_as_untraced(record):
     files = {"lib/sitecustomize.py": "raise ValueError('mine')\n"}
     traced = record("print('ran')", environment={"PYTHONPATH": os.pathsep.join((_startup(), "lib"))}, files=files)
     untraced = record("print('ran')", environment={"PYTHONPATH": "lib", "CLEW_RUN": ""}, files=files)
@@ -104,7 +104,7 @@ def test_a_failing_sitecustomize_fails_as_ever(record):
 
 
 @pytest.mark.parametrize("flag", ["-S", "-E", "-I"])
-def test_an_interpreter_that_ignores_the_environment_runs_untraced(record, flag):
+def test_startup_with_isolating_flag_runs_untraced(record, flag):
     run = record("print('ran')", command=[sys.executable, flag, "program.py"])
     assert (run.code, run.stdout, run.stderr, run.processes) == (0, "ran\n", "", [])
 
@@ -122,7 +122,7 @@ def test_an_interpreter_that_ignores_the_environment_runs_untraced(record, flag)
         ("import atexit\ndef late(): print('late')\natexit.register(late)", 0, Kind.EXIT),
     ],
 )
-def test_every_way_to_end_is_the_untraced_one(record, source, code, last):
+def test_startup_program_end_equals_untraced_run(record, source, code, last):
     traced, untraced = record(source), record(source, environment={"CLEW_RUN": ""})
     assert traced.code == untraced.code == code
     assert (traced.stdout, traced.stderr) == (untraced.stdout, untraced.stderr)
@@ -131,12 +131,12 @@ def test_every_way_to_end_is_the_untraced_one(record, source, code, last):
         assert traced.events[-1].event.kind == last
 
 
-def test_records_before_a_sudden_end_are_in_the_run(record):
+def test_startup_records_before_a_kill_are_in_the_run(record):
     run = record("import os, signal\ndef work(): pass\nwork()\nos.kill(os.getpid(), signal.SIGKILL)\n")
     assert [placed.event.kind for placed in run.events] == [Kind.ENTER, Kind.EXIT]
 
 
-def test_a_plan_that_cannot_be_read_is_one_line_and_no_recording(record, tmp_path):
+def test_startup_with_unreadable_plan_prints_one_line_and_runs_untraced(record, tmp_path):
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "plan.json").write_text("{")
@@ -146,7 +146,7 @@ def test_a_plan_that_cannot_be_read_is_one_line_and_no_recording(record, tmp_pat
         assert len(run.stderr.splitlines()) == 1 and run.stderr.startswith("clew: ") and word in run.stderr
 
 
-def test_an_adapter_that_does_not_exist_is_a_note_and_the_rest_is_recorded(record):
+def test_startup_with_unknown_adapter_notes_it_and_records(record):
     run = record("def work(): pass\nwork()", adapters=("threads", "telepathy"))
     assert run.code == 0 and run.stderr == ""
     (process,) = run.processes
@@ -154,7 +154,7 @@ def test_an_adapter_that_does_not_exist_is_a_note_and_the_rest_is_recorded(recor
     assert len(run.of(Kind.ENTER)) == 1
 
 
-def test_another_interpreter_without_clew_says_so_once_and_runs(tmp_path):
+def test_startup_in_interpreter_without_clew_prints_one_line(tmp_path):
     base = Path(sys._base_executable)
     run = tmp_path / "run"
     run.mkdir()
@@ -166,7 +166,7 @@ def test_another_interpreter_without_clew_says_so_once_and_runs(tmp_path):
     assert line.startswith("clew: ") and str(base) in line and "pip install clew" in line
 
 
-def test_an_installation_that_is_broken_is_one_line_and_no_recording(tmp_path):
+def test_startup_with_broken_installation_prints_one_line(tmp_path):
     run, package = tmp_path / "run", tmp_path / "clew" / "instrument"
     run.mkdir()
     package.mkdir(parents=True)
@@ -184,16 +184,16 @@ def test_an_installation_that_is_broken_is_one_line_and_no_recording(tmp_path):
 
 WITHOUT_GIL = """
 import runpy, subprocess, sys
-sys._is_gil_enabled = lambda: False  # as a build without the GIL says, before anything of ours runs
+sys._is_gil_enabled = lambda: False  # as a build without the GIL answers, before code of clew runs
 try:
     runpy.run_path({file!r})
-except ModuleNotFoundError:  # there is no sitecustomize of the program's to go on with
+except ModuleNotFoundError:  # the program has no sitecustomize to continue with
     pass
 print("ran", "clew" in sys.modules)
 """
 
 
-def test_without_the_gil_one_line_says_that_nothing_is_recorded(tmp_path):
+def test_startup_without_gil_prints_one_line_and_runs_untraced(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     code = WITHOUT_GIL.format(file=str(Path(_startup(), "sitecustomize.py")))
@@ -208,7 +208,7 @@ def test_without_the_gil_one_line_says_that_nothing_is_recorded(tmp_path):
     assert list(run.glob("*.clew")) == []
 
 
-def test_without_the_gil_a_session_or_an_attach_is_refused_in_one_line(tmp_path):
+def test_bootstrap_without_gil_is_refused_with_one_line(tmp_path):
     code = (
         "import sys; sys._is_gil_enabled = lambda: False\n"
         "from clew.instrument.bootstrap import start_from_environment\nprint(start_from_environment())"
@@ -221,7 +221,7 @@ def test_without_the_gil_a_session_or_an_attach_is_refused_in_one_line(tmp_path)
     assert line.startswith("clew: process ") and "is not recorded: it runs without the GIL" in line
 
 
-def test_starting_twice_and_installing_twice_records_once(record):
+def test_startup_and_adapters_installed_twice_record_once(record):
     run = record(
         """
         import threading
@@ -250,7 +250,7 @@ def _startup() -> str:
     return str(Path(clew.instrument.startup.__file__).parent)
 
 
-def test_no_warning_about_encodings_is_ours(record):
+def test_startup_causes_no_encoding_warning(record):
     run = record("print(1)", command=[sys.executable, "-X", "warn_default_encoding", "-W", "error", "program.py"])
     assert (run.code, run.stdout, run.stderr) == (0, "1\n", "")
     assert len(run.processes) == 1

@@ -1,4 +1,4 @@
-"""`pytest --clew --clew-baseline`: what changed since a revision is told, wherever it is looked for, and nothing else is."""
+"""`pytest --clew --clew-baseline`: every output reports exactly the changes since a revision."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def clew(folder, *words):
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory) -> Path:
-    """A repository with a session of its one commit."""
+    """Make a repository with a session of its one commit."""
     folder = tmp_path_factory.mktemp("repository") / "shop"
     folder.mkdir()
     (folder / "app.py").write_text(APP)
@@ -127,44 +127,46 @@ def recorded(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def project(recorded, tmp_path) -> Path:
-    """A copy of it for oneself."""
+    """Copy the recorded repository, so that a test may change it."""
     return Path(shutil.copytree(recorded, tmp_path / "shop"))
 
 
 @pytest.fixture(scope="module")
 def changed(recorded, tmp_path_factory):
-    """The repository with a change that is not committed, and what a session says of it."""
+    """Make the repository with an uncommitted change, and return it with the output of a session."""
     folder = Path(shutil.copytree(recorded, tmp_path_factory.mktemp("changed") / "shop"))
     (folder / "app.py").write_text(CHANGED)
     words = ["--clew-baseline", "main", "--clew-fail-on", "slower:20%,structure", "--junitxml=report.xml"]
     return folder, session(folder, *words, GITHUB_STEP_SUMMARY=str(folder / "step.md"))
 
 
-def test_a_change_is_told_with_whom_it_concerns_and_where_it_is(changed):
+def test_baseline_session_reports_change_with_tests_and_place(changed):
     folder, done = changed
     lines = done.stdout.splitlines()
     (flow,) = (line for line in lines if line.startswith("flow"))
     assert "app:audit is called by app:price, 1 time, never before" in flow and "(app.py:4)" in flow
-    # On a busy machine programs that tests start may take far longer, too.
+    # On a busy machine, programs started by tests may take much longer as well.
     (slower,) = (line for line in lines if line.startswith(f"slower   {ID}test_fetch: "))
     assert "of processor time" in slower
     assert lines[lines.index(slower) + 1].strip().startswith("app:fetch itself +")
     assert any(line.endswith(" 4 with a changed flow of 7 tests in 1 session before and 1 after") for line in lines)
 
 
-def test_a_session_fails_by_what_it_was_told_to_fail_on(changed, project):
+def test_baseline_session_fails_on_its_fail_on_conditions(changed, project):
     folder, done = changed
     assert done.returncode == pytest.ExitCode.TESTS_FAILED and "6 passed, 1 skipped" in done.stdout
     assert re.search(
         r"failed: test_shop.* slower by 20% or more and test_shop.* 3 more are with a changed flow", done.stdout
     )
     _, newest = list_runs(folder)[0]
-    assert newest.exit_code == pytest.ExitCode.TESTS_FAILED, "the run has the exit status that pytest ended with"
+    assert newest.exit_code == pytest.ExitCode.TESTS_FAILED, "the run has pytest's exit status"
     (project / "app.py").write_text(CHANGED)
-    assert session(project, "--clew-baseline", "HEAD", "-k", "test_price").returncode == 0, "unless asked, none does"
+    assert session(project, "--clew-baseline", "HEAD", "-k", "test_price").returncode == 0, (
+        "without --clew-fail-on no session fails"
+    )
 
 
-def test_the_junit_report_has_a_property_for_each_change(changed):
+def test_baseline_session_junit_report_has_a_property_for_each_change(changed):
     folder, _ = changed
     suite = ElementTree.parse(folder / "report.xml").getroot().find("testsuite")
     about = {found.get("name"): found.get("value") for found in suite.findall("properties/property")}
@@ -179,7 +181,7 @@ def test_the_junit_report_has_a_property_for_each_change(changed):
     assert len(found) == 7
 
 
-def test_the_summary_is_added_to_what_github_shows(changed):
+def test_baseline_session_appends_to_github_step_summary(changed):
     folder, _ = changed
     text = (folder / "step.md").read_text()
     assert re.match(r"### clew: \d slower, 4 with a changed flow of 7 tests", text)
@@ -187,7 +189,7 @@ def test_the_summary_is_added_to_what_github_shows(changed):
     assert "| app:audit is called by app:price, 1 time, never before (app.py:4) |" in text
 
 
-def test_revisions_are_compared_on_the_command_line(changed):
+def test_diff_of_revisions_compares_their_test_sessions(changed):
     folder, _ = changed
     done = clew(folder, "HEAD..", "--json")
     found = json.loads(done.stdout)
@@ -198,7 +200,7 @@ def test_revisions_are_compared_on_the_command_line(changed):
         change for change in found["changes"] if (change["kind"], change["name"]) == ("slower", f"{ID}test_fetch")
     )
     grown = [function["after_ns"] - function["before_ns"] for function in fetch["functions"]]
-    assert 0 < sum(grown) <= 1.001 * (fetch["after_ns"] - fetch["before_ns"]), "however long others had the processor"
+    assert 0 < sum(grown) <= 1.001 * (fetch["after_ns"] - fetch["before_ns"]), "independent of the load of the machine"
     failed = clew(folder, "HEAD..", "--fail-on", "structure")
     assert failed.returncode == 3 and failed.stderr.endswith("3 more are with a changed flow\n")
     moved = json.loads(clew(folder, "HEAD..", "--slower", "50%", "--alpha", "0.01", "--json").stdout)["thresholds"]
@@ -214,7 +216,7 @@ def test_revisions_are_compared_on_the_command_line(changed):
         assert wrong.returncode == 2 and text in wrong.stderr and "Traceback" not in wrong.stderr
 
 
-def test_without_a_change_none_is_told_also_by_workers_in_another_order(project):
+def test_baseline_session_with_xdist_and_without_change_reports_none(project):
     words = ["-n", "2", "--clew-baseline", "HEAD", "--clew-fail-on", "structure", "--clew-summary", "summary.md"]
     done = session(project, *words, plugins=[*PLUGINS, "-p", "xdist"])
     assert done.returncode == 0, done.stdout + done.stderr
@@ -222,7 +224,7 @@ def test_without_a_change_none_is_told_also_by_workers_in_another_order(project)
     assert "7 tests in 1 session before and 1 after" in (project / "summary.md").read_text()
 
 
-def test_what_one_session_a_side_cannot_tell_is_said_with_how_many_would(changed):
+def test_baseline_session_reports_undetectable_change_and_needed_sessions(changed):
     _, done = changed
     (line,) = (line for line in done.stdout.splitlines() if "cannot be detected" in line)
     assert re.fullmatch(
@@ -231,7 +233,7 @@ def test_what_one_session_a_side_cannot_tell_is_said_with_how_many_would(changed
     )
 
 
-def test_a_part_of_the_tests_is_compared_alone_and_what_ended_otherwise_is_told(project):
+def test_baseline_session_of_selected_tests_reports_changed_outcome(project):
     (project / "app.py").write_text(APP.replace("return sum(range(n))", "assert n != 3\n    return sum(range(n))"))
     done = session(project, "--clew-baseline", "HEAD", "-k", "test_rate or test_price")
     assert done.returncode == 1
@@ -241,7 +243,7 @@ def test_a_part_of_the_tests_is_compared_alone_and_what_ended_otherwise_is_told(
     assert only.count(ID) == 4 and f"{ID}TestOld::test_old" in only
 
 
-def test_without_a_session_to_compare_with_nothing_fails(project):
+def test_baseline_session_without_earlier_session_does_not_fail(project):
     shutil.rmtree(project / ".clew")
     done = session(project, "--clew-baseline", "HEAD", "--clew-fail-on", "structure", "-k", "test_rate")
     assert done.returncode == 0 and "not compared with HEAD: no test session of HEAD (" in done.stdout
@@ -255,26 +257,26 @@ def test_without_a_session_to_compare_with_nothing_fails(project):
         (["--clew-keep", "none"], "--clew: clew_keep: 'none' is not a number of runs"),
     ],
 )
-def test_what_means_nothing_is_one_message_before_any_test(project, words, text):
+def test_baseline_session_invalid_option_prints_one_message(project, words, text):
     done = session(project, *words)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert text in done.stderr and "Traceback" not in done.stderr
 
 
-def test_configuration_and_command_line_say_what_is_kept(project):
+def test_clew_keep_option_limits_stored_sessions(project):
     assert session(project, "--no-clew").returncode == 0
     assert len(list_runs(project)) == 1
     (project / "pytest.ini").write_text("[pytest]\nclew = true\nclew_keep = 1\nasyncio_mode = auto\n")
     session(project, "-k", "test_rate")
     ((_, info),) = list_runs(project)
-    assert not info.dirty and info.tests, "a file that git does not know is no change"
+    assert not info.dirty and info.tests, "an untracked file is not a change"
     session(project, "-k", "test_rate", "--clew-keep", "5")
     assert len(list_runs(project)) == 2
     assert session(project, "--collect-only").returncode == 0
-    assert len(list_runs(project)) == 2, "where no test ran there is nothing to keep"
+    assert len(list_runs(project)) == 2, "a session without tests is not stored"
 
 
-def test_a_session_under_clew_run_is_kept_with_its_commit(project):
+def test_session_inside_clew_run_has_its_commit(project):
     command = ["-m", "clew", "run", "-q", "--", sys.executable, "-m", "pytest", *PLUGINS, "-k", "test_rate", "--clew"]
     done = subprocess.run(
         [sys.executable, *command], cwd=project, env={**INHERITED, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
@@ -283,6 +285,6 @@ def test_a_session_under_clew_run_is_kept_with_its_commit(project):
     assert done.returncode == 0, done.stdout + done.stderr
     (newest, other) = (info for _, info in list_runs(project))
     assert newest.tests and not newest.dirty and newest.commit == other.commit != ""
-    assert newest.finished and newest.exit_code == 0, "whose run it is ends it"
+    assert newest.finished and newest.exit_code == 0, "`clew run` finishes the run"
     compared = clew(project, "HEAD..", "--json")
     assert compared.returncode == 0 and newest.id in compared.stdout

@@ -1,4 +1,4 @@
-"""What fixtures do when they are torn down: a test's own belongs to the test, that of shared ones to no test."""
+"""Calls during fixture teardown: those of a test's own fixtures belong to the test, those of shared ones to no test."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ ID = "test_it.py::"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With three sessions: all tests, one of them, and all with another teardown."""
+    """Make a folder with three sessions: all tests, one of them, and all with a changed teardown."""
     made = tmp_path_factory.mktemp("sessions")
     (made / "app.py").write_text(APP)
     (made / "test_it.py").write_text(TESTS)
@@ -93,12 +93,12 @@ def runs(folder: Path) -> list[clew.Run]:
 
 
 def calls(units: Units, label: str) -> list[tuple[str, str]]:
-    """The units that calls of a function are part of."""
+    """Return the units that contain calls of a function."""
     where = units.call_unit[units.flows.label == units.flows.labels.index(label)]
     return sorted(tuple(units.subjects[units.subject[unit]]) if unit >= 0 else ("", "") for unit in where.tolist())
 
 
-def test_what_a_fixture_calls_at_its_end_is_of_the_test_that_it_was_for(runs):
+def test_fixture_teardown_calls_belong_to_the_test_of_the_fixture(runs):
     units = units_of(Flows.of(runs[0]))
     of = [
         (FIXTURES, f"{ID}{test}") for test in ("test_buys", "test_buys", "test_broken", "test_pool[1]", "test_pool[2]")
@@ -106,16 +106,16 @@ def test_what_a_fixture_calls_at_its_end_is_of_the_test_that_it_was_for(runs):
     assert calls(units, "app:closed") == sorted([*of, (FIXTURES, f"{ID}TestOld::test_old")])
 
 
-def test_a_shared_fixture_is_torn_down_in_a_test_and_for_none(runs):
+def test_shared_fixture_teardown_belongs_to_no_test(runs):
     units = units_of(Flows.of(runs[0]))
     assert calls(units, "app:shut") == [(SHARED, "test_it:database (session fixture teardown)")]
     torn_down = [subject for subject in units.subjects if subject.name == "test_it:pool (module fixture teardown)"]
     assert [subject.kind for subject in torn_down] == [SHARED]
-    # Set up and torn down for each parameter, the first time within the set-up of the test with the second.
+    # Set up and torn down for each parameter, first during the set-up of the test with the second parameter.
     assert (units.subject == units.subjects.index(torn_down[0])).sum() == 2
 
 
-def test_a_units_times_are_of_both_ends_of_its_fixtures(runs):
+def test_fixture_unit_time_includes_setup_and_teardown(runs):
     units = units_of(Flows.of(runs[0]))
     flows, unit = units.flows, units.subjects.index((FIXTURES, f"{ID}test_buys"))
     request = units.request[units.subject == unit][0]
@@ -128,20 +128,21 @@ def test_a_units_times_are_of_both_ends_of_its_fixtures(runs):
     assert (units.processor_ns[units.subject == unit] > 0).all()
 
 
-def test_a_change_in_a_teardown_is_told_of_the_tests_fixtures(runs):
+def test_compare_suites_reports_changed_teardown_for_the_tests_fixtures(runs):
     changed = compare_suites(runs[:1], runs[2:])
     rows = {row.name: row.sentence() for row in changed.rows if row.kind == "structure"}
+    assert {row.name for row in changed.table().rows} == {row.name for row in changed.rows}
     names = ("test_buys", "test_broken", "test_pool[1]", "test_pool[2]", "TestOld::test_old")
     assert rows.keys() == {f"fixtures of {ID}{name}" for name in names}
-    # Said once, also where two fixtures of a test do so.
+    # Reported once, also if two fixtures of a test changed.
     assert set(rows.values()) == {"app:flushed is called by app:closed, 1 time, never before"}
 
 
-def test_a_part_of_the_tests_has_no_other_teardown(runs):
+def test_compare_suites_with_selected_tests_reports_no_changed_teardown(runs):
     assert not [row for row in compare_suites(runs[:1], runs[1:2]).rows if row.kind == "structure"]
 
 
-def test_tests_themselves_have_nothing_of_their_fixtures(runs):
+def test_test_unit_excludes_calls_of_its_fixtures(runs):
     units = units_of(Flows.of(runs[0]))
     assert {subject.kind for subject in units.subjects} == {TEST, FIXTURES, SHARED}
     assert calls(units, "app:opened").count((TEST, f"{ID}test_buys")) == 1

@@ -1,4 +1,4 @@
-"""`pytest --clew`: the tests do what they do without it, and each is a request of one run."""
+"""`pytest --clew`: the tests behave as without it, and each is a request of one run."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def the_run(folder: Path) -> Path:
 
 
 def requests(folder: Path) -> dict[str, list[str]]:
-    """Of each test of a run: how its phases ended."""
+    """Return, for each test of a run, the outcomes of its phases."""
     found: dict[str, list[str]] = {}
     for process in read_run(folder).processes:
         assert process.readable and not process.problems
@@ -113,10 +113,10 @@ def same_in_every_run(text: str) -> str:
     return re.sub(r"\d+\.\d+s|0x[0-9a-f]+|^clew: .*\n", "…", text, flags=re.MULTILINE).replace("…", "")
 
 
-def test_the_tests_look_the_same_and_each_is_a_request(project):
+def test_pytest_plugin_leaves_output_and_makes_each_test_a_request(project):
     plain, recorded = run(project, "-v"), run(project, "-v", "--clew")
     assert plain.returncode == recorded.returncode == 1
-    # pytest's first lines list its plugins; what it says of the tests is what counts.
+    # pytest's first lines list its plugins; compare only its lines about the tests.
     assert same_in_every_run(recorded.stdout) == same_in_every_run(plain.stdout)
     assert "assert [1, 2.5] == [1, 3]" in recorded.stdout
     assert recorded.stderr == plain.stderr
@@ -129,10 +129,10 @@ def test_the_tests_look_the_same_and_each_is_a_request(project):
         f"{site.module}:{site.qualname}" for found in read_run(folder).processes for site in found.sites.values()
     }
     assert {"app:work", "app:step", "test_it:made", "test_it:TestProgram.test_prints"} <= functions
-    assert len(trace_files(folder)) == 2, "the tests' process, and the program that one of them starts"
+    assert len(trace_files(folder)) == 2, "the process of the tests, and the program that one test starts"
 
 
-def test_workers_are_processes_of_the_same_run(project):
+def test_pytest_plugin_records_xdist_workers_in_the_same_run(project):
     done = run(project, "--clew", "-n", "2", plugins=[*PLUGINS, "-p", "xdist"])
     assert "2 failed" not in done.stdout and "1 failed, 4 passed, 1 skipped, 1 error" in done.stdout
     folder = the_run(project)
@@ -141,7 +141,7 @@ def test_workers_are_processes_of_the_same_run(project):
     assert load_run(folder).exit_code == 1
 
 
-def test_a_session_that_a_workers_test_starts_is_one_of_its_own(project):
+def test_pytest_plugin_session_started_by_a_test_is_a_separate_run(project):
     of_test = {"PYTEST_XDIST_WORKER": "gw0", "PYTEST_CURRENT_TEST": "test_outer.py::test_starts_pytest (call)"}
     for words, plugins, traces in (((), PLUGINS, 2), (("-n", "2"), [*PLUGINS, "-p", "xdist"], 4)):
         before = {folder for folder, _ in list_runs(project)}
@@ -152,7 +152,7 @@ def test_a_session_that_a_workers_test_starts_is_one_of_its_own(project):
         assert len(trace_files(folder)) == traces
 
 
-def test_a_tests_slice_holds_its_own_calls_and_no_others(project):
+def test_pytest_plugin_slice_of_a_test_has_only_its_own_calls(project):
     run(project, "--clew")
     graph = clew.open(the_run(project))
     for name, expected, others in (
@@ -163,7 +163,7 @@ def test_a_tests_slice_holds_its_own_calls_and_no_others(project):
         assert expected <= functions and not others & functions, name
 
 
-def test_without_the_option_nothing_of_clew_is_loaded(project):
+def test_pytest_plugin_without_option_imports_only_itself(project):
     (project / "test_it.py").write_text(
         "import os, sys\ndef test_modules():\n"
         "    print(sorted(name for name in sys.modules if name.startswith('clew')), 'CLEW_RUN' in os.environ)\n"
@@ -173,7 +173,7 @@ def test_without_the_option_nothing_of_clew_is_loaded(project):
     assert not (project / ".clew").exists()
 
 
-def test_under_clew_run_the_tests_are_requests_of_that_run(project):
+def test_pytest_plugin_inside_clew_run_adds_requests_to_that_run(project):
     command = [
         sys.executable,
         "-m",
@@ -197,7 +197,7 @@ def test_under_clew_run_the_tests_are_requests_of_that_run(project):
     assert load_run(folder).name == "mine" and requests(folder) == OUTCOMES
 
 
-def test_a_plan_says_what_to_record(project):
+def test_pytest_plugin_plan_option_selects_functions(project):
     (project / "app.esl").write_text("scope app:work;\n")
     check = [sys.executable, "-m", "clew", "check", "app.esl", "--plan", "app.plan"]
     assert subprocess.run(check, cwd=project, env=INHERITED, capture_output=True, check=False).returncode == 0
@@ -208,7 +208,7 @@ def test_a_plan_says_what_to_record(project):
     }
 
 
-def test_what_cannot_be_done_is_one_message(project):
+def test_pytest_plugin_invalid_plan_prints_one_message(project):
     (project / "broken.plan").write_text("{")
     for words, expected in (
         (["--clew-plan", "absent.plan"], "absent.plan: cannot be read (No such file or directory)"),
@@ -220,7 +220,7 @@ def test_what_cannot_be_done_is_one_message(project):
     assert list_runs(project) == []
 
 
-def test_the_session_leaves_the_environment_as_it_was(project):
+def test_pytest_plugin_leaves_the_environment_unchanged(project):
     (project / "main.py").write_text(
         "import os, pytest\nbefore = dict(os.environ)\n"
         f"code = pytest.main({[*PLUGINS, '-q', '--clew', '-k', 'test_passes']!r})\n"
@@ -235,7 +235,7 @@ def test_the_session_leaves_the_environment_as_it_was(project):
     assert list(requests(the_run(project))) == ["test_it.py::test_passes"]
 
 
-def test_functions_that_were_only_counted_are_noted_with_the_run(project):
+def test_pytest_plugin_notes_functions_that_were_only_counted(project):
     (project / "app.py").write_text("def tiny(n):\n    return n\n")
     (project / "test_it.py").write_text(
         "import app\ndef test_often():\n    assert sum(app.tiny(n) for n in range(300_000))\n"
@@ -245,14 +245,14 @@ def test_functions_that_were_only_counted_are_noted_with_the_run(project):
     assert note.startswith("1 function ran too often for the budget and was only counted for a time: app:tiny (")
 
 
-def test_pytest_finds_the_plugin_by_its_entry_point():
+def test_pytest_plugin_is_an_entry_point():
     root = Path(__file__).resolve().parents[3]
     found = tomllib.loads((root / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
     assert found == {"clew": pytest_plugin.__name__}
 
 
-def test_pytest_does_not_warn_that_clew_was_imported_before_it(project):
-    # As it does itself with the packages of each plugin that is installed, in a process that is recorded from its start.
+def test_pytest_plugin_recorded_from_start_causes_no_rewrite_warning(project):
+    # As pytest does for the packages of each installed plugin, in a process that is recorded from its start.
     (project / "conftest.py").write_text("import clew, pytest\npytest.register_assert_rewrite('clew')\n")
     done = run(project, "--clew", "-k", "test_passes")
     assert "1 passed" in done.stdout and "warning" not in done.stdout

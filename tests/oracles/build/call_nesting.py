@@ -1,4 +1,4 @@
-"""The nesting of calls in numpy, by sorting and, where records are missing, by a stack."""
+"""Reference implementation of call nesting in numpy: by sorting, and with a stack for strands with missing records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def by_columns(kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], strand_start: I64) -> Nesting:
-    """The same in numpy."""
+    """Return the result of `call_nesting.nest`."""
     events = len(kind)
     pushes = (kind == Kind.ENTER) | (kind == Kind.RESUME)
     pops = (kind == Kind.EXIT) | (kind == Kind.UNWIND) | (kind == Kind.SUSPEND)
@@ -24,7 +24,7 @@ def by_columns(kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], strand
     if not len(rows):
         none, nothing = np.full(events, -1, np.int64), np.zeros(0, np.int64)
         return Nesting(none, none.copy(), nothing, nothing, nothing, nothing.reshape(0, 2), 0)
-    # Positions among the call records, from here on; `first[s]` is strand s's first one.
+    # From here on, positions are indices of call records; `first[s]` is the first of strand s.
     first = np.searchsorted(rows, strand_start)
     call, inner = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
     matched = _match(pushes[rows], kind[rows], site[rows], first)
@@ -42,7 +42,7 @@ def by_columns(kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], strand
         unmatched += walk.unmatched
     enter, exits, caller = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(enter, kind="stable")
-    # Other events belong to the call that runs after the strand's last call record before them.
+    # Other events belong to the call that runs after the strand's previous call record.
     latest = np.cumsum(is_call) - 1
     begun = latest >= np.repeat(first[:-1], lengths(strand_start))
     all_inner = np.where(begun, inner[latest], -1)
@@ -52,29 +52,29 @@ def by_columns(kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], strand
 
 
 def _ranks(step: npt.NDArray[np.int32], group_first: I64) -> npt.NDArray[np.int32]:
-    """Running sums of `step` that begin anew at each of the ascending positions `group_first`."""
+    """Return running sums of `step` that restart at each of the ascending positions `group_first`."""
     depth = np.cumsum(step, dtype=np.int32)
     base = np.concatenate(([0], depth))[group_first]
     return depth - np.repeat(base, lengths(np.append(group_first, len(step)))).astype(np.int32)
 
 
 def _by_level(level: npt.NDArray[np.int32]) -> I64:
-    """Positions sorted by level, equal ones in their order."""
+    """Return positions sorted by level, in stable order."""
     small = level.astype(np.uint16) if len(level) and level.max() < 1 << 16 else level
     return np.argsort(small, kind="stable")
 
 
 @dataclass(frozen=True)
 class _Matched:
-    """Regular strands' calls, in positions among the call records."""
+    """The calls of regular strands, as positions of call records."""
 
     push: Mask
     opened: I64
-    """Per popping record, the pushing one; per pushing record, itself; -1 where irregular."""
+    """For each popping record, its pushing record; for each pushing record, itself; -1 in irregular strands."""
     parent: I64
-    """Per pushing record, the one that runs around it, -1 for none."""
+    """For each pushing record, the enclosing one; -1 at the outermost level."""
     root: I64
-    """Per pushing record, the one that opened its call."""
+    """For each pushing record, the record that opened its call."""
     regular: Mask
     irregular: Mask
     kind: npt.NDArray[np.uint8]
@@ -82,7 +82,7 @@ class _Matched:
     """Pairs of positions (SUSPEND, RESUME), shape (n, 2)."""
 
     def calls(self, rows: I64, call: I64, inner: I64) -> tuple[I64, I64, I64, I64]:
-        """Fills `call` and `inner` for the regular records; gives enter, exit and caller of the calls, and the pauses."""
+        """Fill `call` and `inner` for the regular records; return enter, exit and caller of the calls, and the pauses."""
         regular = np.flatnonzero(self.regular)
         opened = self.opened[regular]
         row_of = np.append(rows, -1)
@@ -99,7 +99,7 @@ class _Matched:
 
 
 def _match(push: Mask, kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], first: I64) -> _Matched:
-    """Parentheses by sorting: at one depth of one strand, every pop directly follows its push."""
+    """Match parentheses by sorting: at one depth of one strand, every pop directly follows its push."""
     count, strands = len(push), len(first) - 1
     filled = first[:-1][lengths(first) > 0]
     strand = np.repeat(np.arange(strands), lengths(first))
@@ -115,7 +115,7 @@ def _match(push: Mask, kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32]
     opened[after] = before
     irregular[strand[after[site[after] != site[before]]]] = True
 
-    # Around a push runs the record just before it when that is a push, else whatever ran around its elder sibling.
+    # The record around a push is the previous record if that is a push, else the record around its elder sibling.
     ordered = order[push[order]]
     strand_begins = np.zeros(count, bool)
     strand_begins[filled] = True
@@ -139,7 +139,7 @@ def _resume(
     opened: I64,
     irregular: Mask,
 ) -> tuple[I64, I64]:
-    """Joins each RESUME to the SUSPEND it ends: of the strand's calls of that site, the one suspended last."""
+    """Join each RESUME to the SUSPEND that it ends: the latest suspension of that site in the strand."""
     root = np.where(push, np.arange(len(push)), -1)
     paused = np.flatnonzero((kind == Kind.SUSPEND) | (kind == Kind.RESUME))
     paused = paused[~irregular[strand[paused]]]
@@ -163,7 +163,7 @@ def _resume(
     suspend, resume = paused[order[:-1][pair]], paused[order[1:][pair]]
     good = ~irregular[strand[suspend]]
     suspend, resume = suspend[good], resume[good]
-    # A chain of activations leads back to the ENTER; halving its length each time takes few steps.
+    # A chain of activations leads back to the ENTER; each step halves its length.
     root[resume] = opened[suspend]
     while True:
         farther = np.where(root >= 0, root[root], -1)
@@ -173,7 +173,7 @@ def _resume(
 
 
 class _Walk:
-    """One strand through a stack, for records that do not nest."""
+    """Pass one strand through a stack, for records that do not nest."""
 
     def __init__(self) -> None:
         self.call: list[int] = []
@@ -216,8 +216,10 @@ class _Walk:
     def _pop(
         self, stack: list[tuple[int, int]], suspended: dict[int, list[tuple[int, int]]], site: int, row: int
     ) -> int:
-        """The call of `site` that ends or pauses here: the innermost running one, else one that was suspended and went on
-        without a RESUME because an exception was thrown into it; -1 for none."""
+        """Return the call of `site` that ends or pauses here; -1 if there is no such call.
+
+        It is the innermost running call, else a suspended call that an exception ended without a RESUME.
+        """
         for place in range(len(stack) - 1, -1, -1):
             if stack[place][0] == site:
                 call = stack[place][1]

@@ -1,4 +1,4 @@
-"""Durations of calls, idle gaps and waits in numpy."""
+"""Reference implementation of the durations of calls, idle gaps and waits in numpy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clew.records.format.event import Kind
 def idle_gaps_by_columns(
     kind: npt.NDArray[np.uint8], site: npt.NDArray[np.uint32], strand_start: I64, sequence: Rows, *, by_loop: Mask
 ) -> Mask:
-    """The same in numpy."""
+    """Return the result of `call_times.idle_gaps`."""
     idle = np.zeros(len(kind), bool)
     if len(kind):
         idle[:-1] = (sequence[1:] != sequence[:-1] + 1) | (kind[:-1] == Kind.STEP_END)
@@ -29,7 +29,7 @@ def idle_gaps_by_columns(
 def mark_waits_by_columns(
     idle: Mask, ts: I64, kind: npt.NDArray[np.uint8], strand: npt.NDArray[np.uint32], edges: Joined
 ) -> None:
-    """The same in numpy."""
+    """Do the work of `call_times.mark_waits`."""
     passive, src, dst = passive_kinds(), edges.src, edges.dst
     at = dst - 1
     open_ = np.flatnonzero((at >= 0) & (strand[src] != strand[dst]))
@@ -41,13 +41,13 @@ def mark_waits_by_columns(
         open_, here = open_[same], here[same]
         before = ts[here] < ts[src[open_]]
         idle[here[before]] = True
-        # Not yet far enough back: go on while only passive records lie between.
+        # Go further back while only passive records are in between.
         open_ = open_[~before & passive[kind[here]]]
         at[open_] -= 1
 
 
 def gaps(ts: I64, strand: npt.NDArray[np.uint32]) -> I64:
-    """Per event the nanoseconds to the strand's next event, 0 at its last."""
+    """Return for each event the nanoseconds to the strand's next event; 0 for the last."""
     length = np.zeros(len(ts), np.int64)
     if len(ts):
         np.subtract(ts[1:], ts[:-1], out=length[:-1])
@@ -58,7 +58,7 @@ def gaps(ts: I64, strand: npt.NDArray[np.uint32]) -> I64:
 def call_times_by_columns(
     nesting: Nesting, ts: I64, strand: npt.NDArray[np.uint32], strand_start: I64, idle: Mask
 ) -> Calls:
-    """The same in numpy."""
+    """Return the result of `call_times.call_times`."""
     enter = nesting.enter
     if not len(enter):
         nothing = np.zeros(0, np.int64)
@@ -80,5 +80,5 @@ def call_times_by_columns(
 
 
 def _sum(group: I64, value: I64, groups: int) -> I64:
-    """Exact sums per group: a float holds whole nanoseconds up to 104 days."""
+    """Return exact sums per group; a float is exact for nanoseconds up to 104 days."""
     return np.bincount(group, weights=value, minlength=groups).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Record bytes to columns in numpy."""
+"""Reference implementation of decoding record bytes into columns in numpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.records.format.event import RECORD_SIZE
 
 
 def by_columns(extents: Iterable[bytes | memoryview]) -> Columns:
-    """The same in numpy."""
+    """Return the result of `decode_records.decode`."""
     parts = [np.frombuffer(extent, "<u8").reshape(-1, 2) for extent in extents]
     units = np.concatenate(parts) if parts else np.zeros((0, 2), np.uint64)
     ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
@@ -20,10 +20,10 @@ def by_columns(extents: Iterable[bytes | memoryview]) -> Columns:
 
 
 def _extended(units: U64) -> I64:
-    """Where the records with an extension are."""
+    """Return the positions of the records with an extension."""
     slots = units.view(np.uint8).reshape(-1, RECORD_SIZE)[:, 9]
     candidates = np.flatnonzero(slots)
-    # What looks like an extended record may be a slot of the one before: each says where the next can be.
+    # A candidate may be a slot of the previous extended record; each record limits where the next can begin.
     following = np.searchsorted(candidates, candidates + 1 + slots[candidates]).tolist()
     found: list[int] = []
     at, count = 0, len(candidates)

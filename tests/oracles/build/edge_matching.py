@@ -1,4 +1,4 @@
-"""Edges between events with equal keys in numpy."""
+"""Reference implementation of the edges between events with equal keys in numpy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.records.format.event import FLAG_BYTES, EdgeKind, Kind
 
 
 def by_columns(rows: Rows) -> Edges:
-    """The same in numpy."""
+    """Return the result of `edge_matching.pair`."""
     extended = np.flatnonzero(rows.ext >= 0)
     row = extended[(rows.extensions.flags[rows.ext[extended]] & FLAG_BYTES) == 0]
     row = row[np.lexsort((rows.sequence[row], rows.ts[row]))]
@@ -45,9 +45,9 @@ def by_columns(rows: Rows) -> Edges:
 def last_sources(
     is_source: npt.NDArray[np.bool_], key: U64, process: npt.NDArray[np.uint32], *, handed_over: bool
 ) -> I64:
-    """Positions in time order: for each target the source it is joined to, -1 for none (and for sources)."""
+    """Return for each target, in time order, the position of its source; -1 if it is unmatched, and for sources."""
     found = np.full(len(key), -1, np.int64)
-    # Stable sorts keep the time order among equals.
+    # Stable sorts keep the time order among equal keys.
     by_key = np.argsort(key, kind="stable")
     if int(process.min()) == int(process.max()):
         return _fill(by_key, is_source, key, None, found)
@@ -69,7 +69,7 @@ def _fill(
     process: npt.NDArray[np.uint32] | None,
     found: I64,
 ) -> I64:
-    """Carries the latest source forward through each group of equal key (and process) in `order`."""
+    """Carry the latest source forward through each group of equal key (and process) in `order`."""
     source = is_source[order]
     latest = np.maximum.accumulate(np.where(source, np.arange(len(order)), -1))
     target = np.flatnonzero(~source & (latest >= 0))
@@ -84,7 +84,7 @@ def _fill(
 def _shared_keys(
     by_key: I64, is_source: npt.NDArray[np.bool_], key: U64, process: npt.NDArray[np.uint32]
 ) -> list[list[int]]:
-    """The records, in time order, of each key that more than one process sends."""
+    """Return, for each key that more than one process sends, its records in time order."""
     source = by_key[is_source[by_key]]
     changes = (key[source[1:]] == key[source[:-1]]) & (process[source[1:]] != process[source[:-1]])
     shared = np.unique(key[source[1:][changes]])

@@ -1,4 +1,4 @@
-"""Regions by a stack in Python."""
+"""Reference implementation of regions with a stack in Python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.build.call_nesting import Nesting
-from clew.graph.build.regions import _BESIDE, I64
+from clew.graph.build.regions import _IGNORED, I64
 from clew.graph.model.array_utils import lengths
 from clew.graph.model.graph import RegionKind, Regions
 from clew.records.format.event import Kind
@@ -31,17 +31,17 @@ _KINDS = {
 class _Scope:
     region: int
     end: int
-    """Last row that can belong to it."""
+    """The last row that can belong to the scope."""
     owner: int
-    """The call around it, -1 for none."""
+    """The call around the scope; -1 outside calls."""
     channels: set[int]
-    """Of the receives that opened it: the next one on any of them ends it."""
+    """The channels of the receives that opened the scope; the next receive on any of them ends it."""
     explicit: bool
-    """Opened by a SCOPE_BEGIN, so that only its SCOPE_END or the end of its call ends it."""
+    """Whether a SCOPE_BEGIN opened the scope, so that only its SCOPE_END or the end of its call ends it."""
 
 
 class CallEnds:
-    """Where calls end and who called them, by the row of their ENTER."""
+    """The ends and callers of calls, by the row of their ENTER."""
 
     def __init__(self, events: int, enter: I64, exits: I64, caller: I64) -> None:
         exit_of, caller_of = np.full(events, -1, np.int64), np.full(events, -1, np.int64)
@@ -49,8 +49,7 @@ class CallEnds:
         self._exit, self._caller = exit_of.data, caller_of.data
 
     def end(self, call: int, since: int, otherwise: int) -> int:
-        """The last row of a call that is open at row `since`; of one without an end, that of the nearest caller that ends
-        after it."""
+        """Return the last row of a call that is open at row `since`, or of its nearest caller that ends at or after it."""
         while call >= 0:
             row: int = self._exit[call]
             if row >= since:
@@ -59,7 +58,7 @@ class CallEnds:
         return otherwise
 
     def runs_inside(self, call: int, outer: int) -> bool:
-        """Was `call` made, directly or not, by `outer` (-1: by the strand itself)? No call is inside itself."""
+        """Return whether `outer` (-1: the strand) made `call`, directly or not. A call is not inside itself."""
         if call == outer:
             return False
         while call >= 0:
@@ -76,7 +75,7 @@ def by_columns(
     nesting: Nesting,
     strand_start: I64,
 ) -> tuple[npt.NDArray[np.uint32], Regions]:
-    """The same in Python, a step per opening."""
+    """Return the result of `regions.split`, with one step per opening."""
     call, channel = nesting.call, np.append(channel, np.uint32(0))[ext]
     ends = CallEnds(len(kind), nesting.enter, nesting.exit, nesting.caller)
     events, strands = len(kind), len(strand_start) - 1
@@ -102,7 +101,7 @@ def by_columns(
 
 
 class _Split:
-    """What the walks along all strands share: from row `changes[i]` on, events are in region `regions[i]`."""
+    """The state that the walks along all strands share: from row `changes[i]` on, events are in region `regions[i]`."""
 
     def __init__(self, ends: CallEnds, kind: memoryview) -> None:
         self.table = _Table()
@@ -143,7 +142,7 @@ class _Table:
 
 
 class _Walk:
-    """One strand's openings and ends in order, with the scopes that are open."""
+    """A walk along one strand's openings and ends, with the stack of open scopes."""
 
     def __init__(self, split_: _Split, strand: int, root: int, *, start: int, stop: int) -> None:
         self.table, self.ends, self.kind = split_.table, split_.ends, split_.kind
@@ -155,7 +154,7 @@ class _Walk:
         self.next_end = stop
         """The smallest `end` of the open scopes."""
         self.last_opening = -1
-        """Row of the latest opening event, for one that directly follows it."""
+        """Row of the latest opening event, to recognise an opening that directly follows it."""
 
     def run(self, rows: list[int], kinds: list[int], channels: list[int], calls: list[int]) -> None:
         place, count = 0, len(rows)
@@ -172,7 +171,7 @@ class _Walk:
                 and calls[place] == calls[place + 1]
                 and self.next_end >= rows[place + 1]
             ):
-                # Most scopes have nothing in them that opens or ends another.
+                # Most scopes contain no other opening or end.
                 place += 1
                 self._whole(row, rows[place], calls[place])
             else:
@@ -182,12 +181,12 @@ class _Walk:
             self._expire(self.stop)
 
     def _opened(self) -> None:
-        """The open scopes are others than before."""
+        """Update the state after the open scopes have changed."""
         self.current = self.open[-1].region if self.open else self.root
         self.next_end = min([scope.end for scope in self.open], default=self.stop)
 
     def _change(self, row: int) -> None:
-        """From `row` on, events are in the current region."""
+        """Put the events from `row` on into the current region."""
         if row >= self.stop:
             return
         if self.changes[-1] == row:
@@ -197,7 +196,7 @@ class _Walk:
             self.regions.append(self.current)
 
     def _expire(self, row: int) -> None:
-        """Ends the scopes whose last row is before `row`, in the order of their ends."""
+        """End the scopes whose last row is before `row`, in the order of their ends."""
         while self.next_end < row:
             end = self.next_end
             self.open = [scope for scope in self.open if scope.end > end]
@@ -209,7 +208,7 @@ class _Walk:
     def _end_explicit(self, row: int) -> None:
         for place in range(len(self.open) - 1, -1, -1):
             if self.open[place].explicit:
-                # The end itself belongs to the scope, and so ends what was opened inside it.
+                # The end itself belongs to the scope, so it ends the scopes opened inside.
                 del self.open[place + 1 :]
                 self.open[place].end = row
                 self._opened()
@@ -217,7 +216,7 @@ class _Walk:
                 return
 
     def _whole(self, row: int, end: int, call: int) -> None:
-        """A scope from its SCOPE_BEGIN to its SCOPE_END."""
+        """Add a scope from its SCOPE_BEGIN to its SCOPE_END."""
         around = self.current
         before = self._before(row)
         self.current = self.table.add(self.strand, _KINDS[_SCOPE_BEGIN], row, around)
@@ -246,18 +245,18 @@ class _Walk:
         self.last_opening = row
 
     def _enters(self, before: int, call: int) -> bool:
-        """Is the row before an opening the ENTER of the call around it?"""
+        """Return whether the row before an opening is the ENTER of the call around it."""
         return before >= 0 and before == call and self.kind[before] == _ENTER
 
     def _before(self, row: int) -> int:
-        """The last row before it that counts; -1 when the strand begins here."""
+        """Return the last relevant row before `row`; -1 at the beginning of the strand."""
         row -= 1
-        while row >= self.start and self.kind[row] in _BESIDE:
+        while row >= self.start and self.kind[row] in _IGNORED:
             row -= 1
         return row if row >= self.start else -1
 
     def _joins_last(self, before: int, kind: int, call: int) -> bool:
-        """Does an opening that directly follows another one share its scope? A SCOPE_BEGIN has an end of its own."""
+        """Return whether an opening that directly follows another shares its scope. A SCOPE_BEGIN never does."""
         return (
             kind != _SCOPE_BEGIN
             and before >= 0

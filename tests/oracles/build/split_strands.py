@@ -1,4 +1,4 @@
-"""Threads split into strands in Python."""
+"""Reference implementation of splitting threads into strands in Python."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from clew.records.format.event import Kind
 
 
 def split_by_rows(steps: Steps, kind: U8, site: U32, ext: npt.NDArray[np.int32], key: U64) -> tuple[U32, Steps]:
-    """The same in Python."""
+    """Return the result of `split_strands.split`."""
     lost = (kind == Kind.GAP) & (site == 0)
-    # One after another are one.
+    # Adjacent gaps count as one.
     first = lost.copy()
     first[1:] &= ~lost[:-1]
     first[:1] &= not steps.dropped
@@ -38,7 +38,7 @@ def split_by_rows(steps: Steps, kind: U8, site: U32, ext: npt.NDArray[np.int32],
                 unmatched += 1
                 continue
             ended = numbers_of.get(this)
-            # An end names its strand, so steps above it that lack theirs end with it.
+            # An end names its strand, so unended steps above it end with it.
             while len(stack) > 2 and ended is not None and ended in stack[1:] and stack[-1] != ended:
                 stack.pop()
             stack.pop()

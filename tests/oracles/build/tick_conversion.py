@@ -1,4 +1,4 @@
-"""Ticks to nanoseconds in numpy."""
+"""Reference implementation of the conversion of ticks to nanoseconds in numpy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clew.records.read.clock_map import ClockMap
 
 
 def by_columns(clock: ClockMap, ticks: U64) -> I64:
-    """The same in numpy."""
+    """Return the result of `tick_conversion.monotonic_ns`."""
     begin, base, rate = _segments(clock)
     place = np.maximum(np.searchsorted(begin, ticks, "right") - 1, 0)
     # The difference wraps in 64 bits, so that ticks before the first segment give a negative number.

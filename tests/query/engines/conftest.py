@@ -1,4 +1,4 @@
-"""Random recorded runs of several processes, with calls, scopes, messages, locks, logs and requests; whole and in parts."""
+"""Fixtures of random runs of several processes with records of many kinds, whole and in parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def random_graph(new_run, seed: int, *, processes: int = 5, steps: int = 120) ->
         machine = chance.randint(0, 2)
         process = run.process(
             f"p{number % 3}", host=f"host{machine}", boot_id="boot"
-        )  # one boot: clocks of several would be moved, and a random run's messages contradict each other
+        )  # one boot, so that no clock is corrected by a random run's contradictory messages
         threads += [process.thread(f"t{index}") for index in range(chance.randint(1, 3))]
     for thread in threads:
         open_calls[id(thread)] = []
@@ -65,18 +65,18 @@ class Twice:
         partition(self.graph, self.where, self.chance.randint(2, 8))
         self.whole = Run(self.graph.info, self.where, [], self.graph)
         self.parts = open_parts(self.where)
-        # Workers answer in an order by chance.
+        # Workers answer in random order.
         self.pool.chance = self.chance
 
     @property
     def pool(self):
-        return self.parts.engine.crew.pool
+        return self.parts.engine.coordinator.pool
 
     def roots(self) -> list[int]:
         return [self.chance.randrange(len(self.graph)) for _ in range(self.chance.randint(1, 3))]
 
     def limits(self) -> list[dict]:
-        """Ways to limit a slice."""
+        """Return the arguments of several limited slices."""
         chance, graph = self.chance, self.graph
         return [
             {},

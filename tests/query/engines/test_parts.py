@@ -1,4 +1,4 @@
-"""A run in parts answers as the whole one does, whatever the order of mail and whoever is lost; damaged parts are named."""
+"""A run in parts gives the answers of the whole run in any order of mail and after lost workers; damage is named."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import clew
 from clew.graph.kernel import _structure
 from clew.graph.model.structure_layout import MOVE, STATE
 from clew.query.engines.open import open_parts
-from clew.query.engines.partial_slice import Ask
+from clew.query.engines.partial_slice import SliceOptions
 from clew.query.engines.partition import assign, cut, join
 from clew.query.engines.partition_files import MANIFEST, partition, read_manifest
 from clew.records.errors import ClewError
@@ -21,7 +21,7 @@ LEVELS = ("function", "class", "module", "component", "task", "thread", "process
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_slices_of_parts_are_those_of_the_whole(twice, seed):
+def test_parts_slices_equal_those_of_whole_run(twice, seed):
     both = twice(seed)
     for direction in ("forward", "backward"):
         for limits in both.limits():
@@ -35,7 +35,7 @@ def test_slices_of_parts_are_those_of_the_whole(twice, seed):
 
 
 @pytest.mark.parametrize("seed", range(6, 10))
-def test_aggregates_of_parts_are_those_of_the_whole(twice, seed):
+def test_parts_aggregates_equal_those_of_whole_run(twice, seed):
     both = twice(seed)
     level = both.chance.choice(LEVELS)
     pairs = [(run.aggregate(level) for run in (both.whole, both.parts))]
@@ -55,7 +55,7 @@ def test_aggregates_of_parts_are_those_of_the_whole(twice, seed):
 
 
 @pytest.mark.parametrize("seed", range(10, 13))
-def test_critical_paths_of_parts_are_those_of_the_whole(twice, seed):
+def test_parts_critical_paths_equal_those_of_whole_run(twice, seed):
     both = twice(seed)
     for direction in ("forward", "backward"):
         for limits in both.limits():
@@ -112,13 +112,13 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_questions_to_parts_have_the_answers_of_the_whole(twice, question):
+def test_parts_queries_equal_those_of_whole_run(twice, question):
     both = twice(21)
     assert list(QUESTIONS[question](both.parts)) == list(QUESTIONS[question](both.whole))
 
 
 @pytest.mark.parametrize("seed", range(30, 34))
-def test_a_worker_that_is_lost_at_any_time_changes_no_answer(twice, seed):
+def test_parts_worker_lost_at_any_time_changes_no_answer(twice, seed):
     both = twice(seed, steps=300)
     pool, answer, lost = both.pool, both.pool.next, []
 
@@ -130,7 +130,7 @@ def test_a_worker_that_is_lost_at_any_time_changes_no_answer(twice, seed):
         return answer(seconds)
 
     pool.next = next_or_lost
-    both.parts.engine.crew.pool = pool
+    both.parts.engine.coordinator.pool = pool
     for direction in ("forward", "backward"):
         for limits in both.limits()[:4]:
             roots = both.roots()
@@ -139,10 +139,10 @@ def test_a_worker_that_is_lost_at_any_time_changes_no_answer(twice, seed):
             parts = both.parts.slice(*roots, direction=direction, **limits)
             assert parts.result.events().tolist() == whole.result.events().tolist()
             assert parts.aggregate("process").nodes == whole.aggregate("process").nodes
-    assert both.parts.engine.crew.sessions
+    assert both.parts.engine.coordinator.sessions
 
 
-def test_a_lost_worker_goes_on_from_its_saved_state(twice, monkeypatch):
+def test_parts_lost_worker_continues_from_saved_state(twice, monkeypatch):
     monkeypatch.setattr("clew.query.engines.distributed_slice.SAVED_AFTER", 1)
     both = twice(40, steps=600)
     root = int(np.argmax([len(both.whole.slice(row, direction="forward").result.touched) for row in range(40)]))
@@ -154,16 +154,16 @@ def test_a_lost_worker_goes_on_from_its_saved_state(twice, monkeypatch):
     assert made.traffic.lost == both.pool.parts
 
 
-def test_a_worker_that_is_lost_again_and_again_is_given_up_with_a_sentence(twice):
+def test_parts_worker_lost_repeatedly_raises_error(twice):
     both = twice(41)
     both.pool.revive = lambda part: None
     both.pool.kill(0)
-    with pytest.raises(ClewError, match=r"the worker of part 0 was lost 6 times; .* --parts N"):
+    with pytest.raises(ClewError, match=r"the worker of part 0 was lost 6 times.* --parts N"):
         both.parts.slice(0).count()
 
 
 @pytest.mark.parametrize("seed", range(50, 54))
-def test_barriers_and_single_hops_change_what_a_slice_costs_not_what_it_is(twice, seed):
+def test_parts_slice_is_the_same_for_every_schedule(twice, seed):
     both = twice(seed, steps=300)
     engine = both.parts.engine
     root = both.roots()[0]
@@ -171,17 +171,17 @@ def test_barriers_and_single_hops_change_what_a_slice_costs_not_what_it_is(twice
         whole = both.whole.slice(root, direction="forward" if forward else "backward").result.events().tolist()
         rounds = {}
         for how in ("one hop", "batched", "asynchronous"):
-            session = engine.crew.begin(Ask(forward))
+            session = engine.coordinator.begin(SliceOptions(forward))
             part = int(engine.parts_of(np.array([root]))[0])
-            mail = engine.crew.ask({part: (np.array([root]), "forward", False, False)}, "mail_of")[part][0]
-            engine.crew.slice(session, {part: mail}, how, latency=0.001 if how != "one hop" else 0.0)
+            mail = engine.coordinator.ask({part: (np.array([root]), "forward", False, False)}, "initial_mail")[part][0]
+            engine.coordinator.slice(session, {part: mail}, how, latency=0.001 if how != "one hop" else 0.0)
             assert np.sort(engine.chosen(session.number, ())[0]).tolist() == whole
             rounds[how] = session.traffic.rounds
         assert rounds["one hop"] >= rounds["batched"]
 
 
 @pytest.mark.parametrize("seed", range(60, 70))
-def test_parts_put_together_are_the_graph_that_was_cut(graph_by_seed, seed):
+def test_join_of_cut_parts_equals_the_graph(graph_by_seed, seed):
     graph = graph_by_seed(seed)
     made = join(cut(graph, assign(graph, 1 + seed % 6))).graph
     for name in (
@@ -208,7 +208,7 @@ def test_parts_put_together_are_the_graph_that_was_cut(graph_by_seed, seed):
     ]
 
 
-def test_a_process_is_never_cut_and_no_part_is_idle(graph_by_seed):
+def test_assign_keeps_processes_whole_and_fills_every_part(graph_by_seed):
     graph = graph_by_seed(70)
     for parts in range(1, len(graph.processes) + 1):
         part = assign(graph, parts)
@@ -223,7 +223,7 @@ def test_a_process_is_never_cut_and_no_part_is_idle(graph_by_seed):
 
 
 @pytest.mark.parametrize("seed", range(80, 90))
-def test_a_slice_gone_on_with_is_the_slice_at_once_in_both_kernels(graph_by_seed, seed):
+def test_resumed_slice_equals_single_slice_in_kernel_and_oracle(graph_by_seed, seed):
     structure = graph_by_seed(seed).structure
     chance = np.random.default_rng(seed)
     rows = chance.integers(0, structure.events, 6)
@@ -240,7 +240,7 @@ def test_a_slice_gone_on_with_is_the_slice_at_once_in_both_kernels(graph_by_seed
                     assert start[region] <= low < high <= start[region + 1]
                     covered[low:high] += 1
             assert pending == b""
-            assert covered.max() == 1  # what came into the slice is told once
+            assert covered.max() == 1  # every event is reported once
             inside = np.zeros(structure.events, int)
             for low, high in zip(reached.lows.tolist(), reached.highs.tolist(), strict=True):
                 inside[low:high] = 1
@@ -250,7 +250,7 @@ def test_a_slice_gone_on_with_is_the_slice_at_once_in_both_kernels(graph_by_seed
 # Files
 
 
-def test_each_missing_or_changed_file_of_a_part_is_named(twice):
+def test_open_parts_names_missing_or_changed_file(twice):
     both = twice(90)
     parts = read_manifest(both.where).parts
     for file in parts[0]["files"]:
@@ -264,10 +264,10 @@ def test_each_missing_or_changed_file_of_a_part_is_named(twice):
     assert open_parts(both.where).events.count() == len(both.graph)
 
 
-def test_a_missing_part_is_named(twice):
+def test_open_parts_names_missing_part(twice):
     both = twice(91)
     (both.where / "part-0001").rename(both.where / "elsewhere")
-    with pytest.raises(ClewError, match="part-0001: this part is missing; copy it there, or partition the run again"):
+    with pytest.raises(ClewError, match="part-0001: missing part; copy it there, or partition the run again"):
         open_parts(both.where).events.count()
 
 
@@ -275,34 +275,34 @@ def test_a_missing_part_is_named(twice):
     ("text", "what"),
     [
         ("{", "damaged"),
-        ('{"format": 99}', "it has format 99, this clew reads 1"),
+        ('{"format": 99}', "has format 99, but this clew reads format 1"),
         ("[]", "damaged"),
-        (None, "no run in parts"),
+        (None, "not a partitioned run"),
     ],
 )
-def test_a_bad_manifest_is_refused_with_a_sentence(twice, text, what):
+def test_open_parts_invalid_manifest_is_refused(twice, text, what):
     both = twice(92)
     (both.where / MANIFEST).unlink() if text is None else (both.where / MANIFEST).write_text(text)
     with pytest.raises(ClewError, match=what):
         open_parts(both.where)
 
 
-def test_a_partition_is_written_whole_or_not_at_all(graph_by_seed, tmp_path, monkeypatch):
+def test_partition_on_full_disk_or_existing_folder_writes_no_files(graph_by_seed, tmp_path, monkeypatch):
     graph = graph_by_seed(93)
 
     def full(*_arguments, **_options):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("clew.query.engines.partition_files.save", full)
-    with pytest.raises(ClewError, match="cannot be written .No space left on device.; make room"):
+    with pytest.raises(ClewError, match="cannot be written .No space left on device.; free space"):
         partition(graph, tmp_path / "new" / "parts")
     assert list((tmp_path / "new").iterdir()) == []
     (tmp_path / "there").mkdir()
-    with pytest.raises(ClewError, match="there is something already"):
+    with pytest.raises(ClewError, match="already exists"):
         partition(graph, tmp_path / "there")
 
 
-def test_parts_are_kept_behind_a_url_as_in_a_folder(graph_by_seed, tmp_path):
+def test_partition_to_url_equals_partition_to_folder(graph_by_seed, tmp_path):
     graph = graph_by_seed(94)
     where = (tmp_path / "bucket").as_uri()
     partition(graph, where, 3)
@@ -315,10 +315,10 @@ def test_parts_are_kept_behind_a_url_as_in_a_folder(graph_by_seed, tmp_path):
         clew.open("nothing-knows-this://bucket/run")
 
 
-def test_parts_are_fetched_from_an_object_store(graph_by_seed, tmp_path, monkeypatch):
+def test_open_parts_fetches_from_object_store(graph_by_seed, tmp_path, monkeypatch):
     import pyarrow.fs as pafs
 
-    # To clew any file system that is not the local one is a store far away.
+    # clew treats every file system that is not local as an object store.
     far = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
     monkeypatch.setattr(
         "clew.query.engines.partition_files.place", lambda where: (far, str(where).removeprefix("far://"))
@@ -334,15 +334,15 @@ def test_parts_are_fetched_from_an_object_store(graph_by_seed, tmp_path, monkeyp
         open_parts("far://run").events.count()
 
 
-def test_an_engine_that_there_is_not_is_refused_with_a_sentence(twice):
+def test_open_with_unknown_engine_is_refused(twice):
     both = twice(96)
-    with pytest.raises(ClewError, match="there is no engine 'spark'"):
+    with pytest.raises(ClewError, match="unknown engine 'spark'"):
         clew.open(both.where, engine="spark")
-    with pytest.raises(ClewError, match="not a run in parts, which the engine 'ray' needs"):
+    with pytest.raises(ClewError, match="not a partitioned run, which the engine 'ray' needs"):
         clew.open("some-run", engine="ray")
 
 
-def test_more_parts_than_processes_are_not_made_and_none_are_refused(graph_by_seed, tmp_path):
+def test_partition_makes_at_most_one_part_per_process(graph_by_seed, tmp_path):
     graph = graph_by_seed(97)
     assert partition(graph, tmp_path / "many", 100) == len(graph.processes)
     with pytest.raises(ClewError, match="0 parts: give 1 or more"):
@@ -350,7 +350,7 @@ def test_more_parts_than_processes_are_not_made_and_none_are_refused(graph_by_se
 
 
 @pytest.mark.parametrize("limit", [{"max_hops": -1}, {"max_network_hops": -2}])
-def test_wrong_limits_and_roots_are_refused_as_by_the_whole(twice, limit):
+def test_parts_invalid_limits_and_roots_are_refused_like_whole_run(twice, limit):
     both = twice(98)
     for run in (both.whole, both.parts):
         with pytest.raises(ClewError, match="give 0 or more, or None for no limit"):

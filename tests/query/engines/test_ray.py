@@ -1,4 +1,4 @@
-"""A real Ray on this machine: the same answers, also when an actor's process is killed in the middle of a slice."""
+"""A real Ray cluster on this machine gives the same answers, also when an actor is killed during a slice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.query.engines.partial_slice import Ask
+from clew.query.engines.partial_slice import SliceOptions
 from clew.records.errors import ClewError
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def cluster():
     ray.shutdown()
 
 
-def test_ray_gives_the_answers_of_the_whole_and_survives_the_loss_of_actors(twice, cluster):
+def test_ray_answers_equal_whole_run_after_loss_of_actors(twice, cluster):
     both = twice(7, steps=400)
     run = clew.open(both.where, engine="ray")
     for direction in ("forward", "backward"):
@@ -37,9 +37,9 @@ def test_ray_gives_the_answers_of_the_whole_and_survives_the_loss_of_actors(twic
     logs = both.whole.events.where(kind="log").select("id", "text")
     assert list(run.events.where(kind="log").select("id", "text")) == list(logs)
 
-    # The whole is asked for a slice that goes through several parts; every actor is killed once while it is made.
+    # The slice crosses several parts; every actor is killed once while it is computed.
     engine = run.engine
-    pool, answer, killed = engine.crew.pool, engine.crew.pool.next, []
+    pool, answer, killed = engine.coordinator.pool, engine.coordinator.pool.next, []
     processes = engine.everywhere("pid")
 
     def next_after_a_kill(seconds=None):
@@ -50,10 +50,10 @@ def test_ray_gives_the_answers_of_the_whole_and_survives_the_loss_of_actors(twic
 
     root = max(range(0, 200, 5), key=lambda row: len(both.whole.slice(row, direction="forward").result.touched))
     ids = np.array([root])
-    starts = engine.crew.ask({int(engine.parts_of(ids)[0]): (ids, "forward", False, False)}, "mail_of")
-    session = engine.crew.begin(Ask(True))
+    starts = engine.coordinator.ask({int(engine.parts_of(ids)[0]): (ids, "forward", False, False)}, "initial_mail")
+    session = engine.coordinator.begin(SliceOptions(True))
     pool.next = next_after_a_kill
-    engine.crew.slice(session, {part: mail for part, (mail, _) in starts.items()})
+    engine.coordinator.slice(session, {part: mail for part, (mail, _) in starts.items()})
     events = np.sort(engine.chosen(session.number, ())[0])
     pool.next = answer
     assert events.tolist() == both.whole.slice(root, direction="forward").result.events().tolist()
@@ -63,14 +63,14 @@ def test_ray_gives_the_answers_of_the_whole_and_survives_the_loss_of_actors(twic
     run.close()
 
 
-def test_a_damaged_part_is_named_by_its_actor(twice, cluster):
+def test_ray_actor_names_damaged_part(twice, cluster):
     both = twice(9)
     (both.where / "part-0000" / "rank.npy").write_bytes(b"")
     with pytest.raises(ClewError, match="part-0000/rank.npy: damaged"):
         clew.open(both.where, engine="ray")
 
 
-def test_without_ray_a_sentence_says_what_to_install(twice, monkeypatch):
+def test_ray_not_installed_raises_install_advice(twice, monkeypatch):
     both = twice(8)
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(ClewError, match=r"Ray is not installed; `pip install 'clew\[cluster\]'`"):

@@ -1,4 +1,4 @@
-"""The collector moves chunks to packed files and gives them back, and at every instant each record can be read once."""
+"""The collector moves chunks to compressed files and recycles them; at every instant each record can be read once."""
 
 import contextlib
 import os
@@ -24,12 +24,12 @@ from clew.records.format.event import Kind
 from clew.records.format.header import CHUNK_SIZE, HEADER_SIZE, State
 from clew.records.plan.plan import Plan, dump
 from clew.records.read.reader import MAX_PROBLEMS, parse_process, read_process
-from clew.records.run.directory import PLAN_FILE, packed_files, trace_files
+from clew.records.run.directory import PLAN_FILE, compressed_files, trace_files
 from tests.support.examples import examples
 
 TEXT = b"text" * 1000
 CHUNK_MARKS = (CHUNK_SIZE - header.CHUNK_HEADER_SIZE) // (32 + len(TEXT))
-"""Few records to a chunk, so that the tests are quick."""
+"""Marks per chunk: few, because of the long text, so that the tests are quick."""
 PROGRAM = """
 import os, sys, threading
 from clew.instrument.recorder.core import core
@@ -66,7 +66,7 @@ class Recording:
         self.marks = 0
 
     def chunks(self, count, text=lambda: TEXT):
-        """Fills so many with numbered marks."""
+        """Fill `count` chunks with numbered marks."""
         for number in range(self.marks, self.marks + count * CHUNK_MARKS):
             self.core.emit(Kind.MARK, 5, number, 0, text())
         self.marks += count * CHUNK_MARKS
@@ -78,19 +78,19 @@ class Recording:
         return found
 
 
-def test_what_is_finished_is_packed_and_comes_back(tmp_path):
+def test_collector_compresses_finished_chunks_and_reader_finds_them(tmp_path):
     recording = Recording(_core, tmp_path)
     for _ in range(6):
         recording.chunks(10)
         assert collect_now(tmp_path).live == 1
         recording.check()
     assert recording.check().header.chunks < 30
-    assert sum(path.stat().st_size for path in packed_files(recording.path)) < 60 * CHUNK_SIZE / 8
+    assert sum(path.stat().st_size for path in compressed_files(recording.path)) < 60 * CHUNK_SIZE / 8
     _core.stop()
     recording.check()
 
 
-def test_a_recording_that_ended_is_packed_whole(core, tmp_path):
+def test_collector_compresses_ended_recording_completely(core, tmp_path):
     recording = Recording(core, tmp_path)
     core.define(Kind.STRING, 3, b"three")
     recording.chunks(3)
@@ -107,7 +107,7 @@ def test_a_recording_that_ended_is_packed_whole(core, tmp_path):
     assert collect_now(tmp_path) == Totals()
 
 
-def test_a_full_chunk_is_marked_finished_and_the_last_one_not(core, tmp_path):
+def test_recorder_marks_full_chunks_finished_except_the_last(core, tmp_path):
     recording = Recording(core, tmp_path)
     recording.chunks(4)
     data = recording.path.read_bytes()
@@ -120,11 +120,11 @@ def test_a_full_chunk_is_marked_finished_and_the_last_one_not(core, tmp_path):
 
 
 class Killed(BaseException):
-    """In place of a signal: nothing of ours may catch it."""
+    """Simulates a kill: code of clew must not catch it."""
 
 
 def killed_at(monkeypatch, instant):
-    """From the given system call on, the collector makes none any more. Gives a list that is empty if it was not reached."""
+    """Let the given system call and all later ones fail. Return a list that stays empty if the call is not reached."""
     left = [instant]
     reached = []
 
@@ -146,7 +146,7 @@ def killed_at(monkeypatch, instant):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spare", [2, 256])
-def test_a_collector_may_be_killed_at_any_instant(tmp_path, monkeypatch, spare):
+def test_collector_killed_at_any_system_call_loses_no_record(tmp_path, monkeypatch, spare):
     monkeypatch.setattr(process_file, "SPARE_CHUNKS", spare)
     recording = Recording(_core, tmp_path)
     instant, reached = 0, [None]
@@ -174,7 +174,7 @@ def test_a_collector_may_be_killed_at_any_instant(tmp_path, monkeypatch, spare):
     assert recording.path.stat().st_size == HEADER_SIZE
 
 
-def test_what_is_too_much_to_keep_becomes_holes(tmp_path, monkeypatch):
+def test_collector_frees_surplus_chunks_as_holes(tmp_path, monkeypatch):
     monkeypatch.setattr(process_file, "SPARE_CHUNKS", 2)
     recording = Recording(_core, tmp_path)
     recording.chunks(40)
@@ -188,13 +188,13 @@ def test_what_is_too_much_to_keep_becomes_holes(tmp_path, monkeypatch):
     recording.check()
 
 
-def test_the_header_of_a_damaged_ring_costs_no_record(tmp_path):
+def test_damaged_ring_header_loses_no_record(tmp_path):
     recording = Recording(_core, tmp_path)
     recording.chunks(8)
     collect_now(tmp_path)
     with recording.path.open("r+b") as file:
         file.seek(header.RING_OFFSET)
-        file.write(b"\xff" * 4 + b"\0" * 8)  # beyond the file, and a chunk that is in use
+        file.write(b"\xff" * 4 + b"\0" * 8)  # a chunk beyond the file, and a chunk in use
     recording.chunks(20)
     recording.check()
 
@@ -231,11 +231,11 @@ def expected(count):
 
 
 def packed_bytes(folder):
-    return sum(path.stat().st_size for trace in trace_files(folder) for path in packed_files(trace))
+    return sum(path.stat().st_size for trace in trace_files(folder) for path in compressed_files(trace))
 
 
 @pytest.mark.slow
-def test_a_running_program_is_packed_and_read_meanwhile(tmp_path):
+def test_collector_compresses_running_program_that_stays_readable(tmp_path):
     collector = start_collector(tmp_path)
     program = start(tmp_path, "work(300_000)\nprint('done', flush=True)\ninput()\ncore.stop()")
     wait_for(lambda: packed_bytes(tmp_path))
@@ -253,7 +253,7 @@ def test_a_running_program_is_packed_and_read_meanwhile(tmp_path):
     assert path.stat().st_size == HEADER_SIZE
 
 
-def test_a_killed_program_is_packed_whole(tmp_path):
+def test_collector_compresses_killed_program_completely(tmp_path):
     collector = start_collector(tmp_path)
     program = start(tmp_path, "work(300_000)\nprint('done', flush=True)\nwork(10**9)")
     assert program.stdout.readline() == "done\n"
@@ -267,7 +267,7 @@ def test_a_killed_program_is_packed_whole(tmp_path):
     assert path.stat().st_size == HEADER_SIZE
 
 
-def test_a_killed_collector_is_followed_by_another(tmp_path):
+def test_collector_killed_repeatedly_is_replaced_and_loses_no_record(tmp_path):
     program = start(tmp_path, "work(600_000)\ncore.stop()")
     for _ in range(4):
         collector = start_collector(tmp_path)
@@ -283,7 +283,7 @@ def test_a_killed_collector_is_followed_by_another(tmp_path):
     assert path.stat().st_size == HEADER_SIZE
 
 
-def test_forks_and_threads_are_packed_each_into_its_own(tmp_path):
+def test_collector_compresses_each_forked_process_separately(tmp_path):
     collector = start_collector(tmp_path)
     program = start(
         tmp_path,
@@ -314,19 +314,19 @@ core.stop()
     assert {path.stat().st_size for path in trace_files(tmp_path)} == {HEADER_SIZE}
 
 
-def test_a_program_that_outlives_its_launcher_is_packed_to_its_end(tmp_path):
+def test_collector_compresses_program_that_outlives_its_launcher(tmp_path):
     program = start(tmp_path, "work(100_000)\nprint('done', flush=True)\ninput()\nwork(100_000)\ncore.stop()")
     assert program.stdout.readline() == "done\n"
     collector = start_collector(tmp_path)
-    collector.finish()  # returns, although the program goes on
+    collector.finish()  # returns, although the program still runs
     (path,) = trace_files(tmp_path)
     assert path.stat().st_size > HEADER_SIZE
     program.communicate("\n")
-    wait_for(lambda: path.stat().st_size == HEADER_SIZE)  # another collector goes on
+    wait_for(lambda: path.stat().st_size == HEADER_SIZE)  # another collector continues
     assert len(events_of(path)) == 2 * expected(100_000)
 
 
-def test_a_folder_that_is_removed_ends_the_collector_in_silence(tmp_path):
+def test_collector_of_removed_folder_exits_silently(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     program = start(folder, "work(10)\nprint('done', flush=True)\ninput()")
@@ -338,7 +338,7 @@ def test_a_folder_that_is_removed_ends_the_collector_in_silence(tmp_path):
     assert program.returncode == 0
 
 
-def test_keys_on_the_terminal_do_not_end_a_collector(tmp_path):
+def test_collector_ignores_signals_of_terminal_keys(tmp_path):
     program = start(tmp_path, "work(200_000)\nprint('done', flush=True)\ninput()\ncore.stop()")
     program.stdout.readline()
     collector = start_collector(tmp_path)
@@ -352,7 +352,7 @@ def test_keys_on_the_terminal_do_not_end_a_collector(tmp_path):
     assert path.stat().st_size == HEADER_SIZE
 
 
-def test_a_file_of_another_machine_or_version_is_left_alone(tmp_path):
+def test_collector_skips_files_of_another_machine_or_version(tmp_path):
     recording = Recording(_core, tmp_path)
     recording.chunks(3)
     _core.stop()
@@ -368,7 +368,7 @@ def test_a_file_of_another_machine_or_version_is_left_alone(tmp_path):
     assert [path.stat().st_size > HEADER_SIZE for path in (recording.path, foreign, older)] == [False, True, True]
 
 
-def test_a_disk_that_refuses_leaves_everything_as_it_was(tmp_path, monkeypatch):
+def test_collector_on_full_disk_leaves_trace_unchanged(tmp_path, monkeypatch):
     recording = Recording(_core, tmp_path)
     recording.chunks(3)
     _core.stop()
@@ -388,7 +388,7 @@ def test_a_disk_that_refuses_leaves_everything_as_it_was(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A trace file half of which is packed, and the packed file."""
+    """Make a half-compressed trace file, and its compressed file."""
     folder = tmp_path_factory.mktemp("small")
     recording = Recording(_core, folder)
     recording.chunks(2)
@@ -398,7 +398,7 @@ def small(tmp_path_factory):
     _core.stop()
     data = recording.path.read_bytes()
     assert len(data) > 3 * CHUNK_SIZE
-    return data, packed_files(recording.path)[0].read_bytes(), recording.marks
+    return data, compressed_files(recording.path)[0].read_bytes(), recording.marks
 
 
 def parse(data, packed):
@@ -409,7 +409,7 @@ def parse(data, packed):
 
 @given(st.data())
 @settings(max_examples=examples(150))
-def test_damage_in_either_file_loses_chunks_and_doubles_nothing(small, data):
+def test_damaged_trace_or_compressed_file_duplicates_no_record(small, data):
     raw, packed, marks = small
     assert parse(raw, packed) == list(range(marks))
     damaged = bytearray(packed)
@@ -431,11 +431,11 @@ def run_with(folder, **fields):
     (folder / PLAN_FILE).write_text(dump(Plan(**fields)))
 
 
-def test_the_newest_is_kept_within_the_quota(tmp_path):
+def test_collector_with_keep_newest_stays_within_quota(tmp_path):
     run_with(tmp_path, quota=QUOTA, keep="newest")
     recording = Recording(_core, tmp_path, QUOTA, keep_newest=True)
     for _ in range(30):
-        recording.chunks(12, lambda: os.urandom(len(TEXT)))  # which does not get smaller
+        recording.chunks(12, lambda: os.urandom(len(TEXT)))  # random bytes do not compress
         collect_now(tmp_path)
         size = recording.path.stat().st_blocks * 512 + packed_bytes(tmp_path)
         assert size <= QUOTA + HEADER_SIZE
@@ -456,7 +456,7 @@ def test_the_newest_is_kept_within_the_quota(tmp_path):
     assert [problem.what for problem in again.problems] == [problem.what]
 
 
-def test_the_quota_counts_what_is_packed(core, tmp_path, capfd):
+def test_quota_counts_compressed_files(core, tmp_path, capfd):
     run_with(tmp_path, quota=QUOTA)
     recording = Recording(core, tmp_path, QUOTA)
     packed = raw = 0
@@ -472,17 +472,17 @@ def test_the_quota_counts_what_is_packed(core, tmp_path, capfd):
     assert len(read_process(recording.path).problems) == 1
 
 
-def test_a_collectors_finish_without_one_does_nothing(tmp_path):
+def test_collector_poll_of_empty_folder_does_nothing(tmp_path):
     collector = Collector(tmp_path)
     assert not collector.poll(ask=True)
     assert collector.live == 0
 
 
-def test_what_a_newer_clew_packed_is_named_and_what_follows_it_is_read(small):
+def test_reader_of_block_of_newer_format_reports_it_and_reads_the_rest(small):
     raw, packed, marks = small
-    _, frame = next(block.frames(packed))
-    head = block.FRAME.pack(block.MAGIC, block.VERSION + 1, frame.kind, frame.length, len(frame.body), 0)[:-4]
-    newer = head + struct.pack("<I", zlib.crc32(frame.body, zlib.crc32(head))) + bytes(frame.body)
+    _, found = next(block.blocks(packed))
+    head = block.HEAD.pack(block.MAGIC, block.VERSION + 1, found.kind, found.length, len(found.body), 0)[:-4]
+    newer = head + struct.pack("<I", zlib.crc32(found.body, zlib.crc32(head))) + bytes(found.body)
     found = parse_process(raw, "t.clew", [("t.clewz", newer + packed)])
     says = f"compressed in format {block.VERSION + 1}, but this clew reads up to {block.VERSION}; upgrade clew"
     assert [(problem.what, problem.where) for problem in found.problems] == [(says, "t.clewz@0")]

@@ -1,6 +1,6 @@
-"""At the quota the oldest events make room for new ones, with a collector, without one, and with one that gets no processor.
+"""At the quota the oldest events are dropped for new ones, with a collector, without one, and with a stopped one.
 
-Whatever happens, what is kept is as it was recorded, every gap is marked, and what is kept and what is dropped are all.
+Invariant: remaining records are unchanged, every gap is marked, and remaining and dropped records add up to all records.
 """
 
 import os
@@ -21,7 +21,7 @@ from clew.records.format.header import CHUNK_SIZE, HEADER_SIZE, State
 from clew.records.plan.plan import Plan, dump
 from clew.records.read import reader, trace_chunks
 from clew.records.read.reader import read_process
-from clew.records.run.directory import PLAN_FILE, RunInfo, packed_files, save_run
+from clew.records.run.directory import PLAN_FILE, RunInfo, compressed_files, save_run
 
 QUOTA = 2 << 20
 CHUNKS = QUOTA // CHUNK_SIZE
@@ -40,7 +40,7 @@ def core(request):
 
 
 class Recording:
-    """Numbered marks whose text follows from the number, a dozen or two to a chunk."""
+    """Records numbered marks whose text follows from the number, about 19 to a chunk."""
 
     def __init__(self, core, folder, quota=QUOTA):
         (folder / PLAN_FILE).write_text(dump(Plan(quota=quota, keep="newest")))
@@ -56,16 +56,16 @@ class Recording:
         return f"{number}:{random.Random(number).randbytes(1700).hex()}"
 
     def chunk(self, count=1):
-        """About so many chunks."""
+        """Fill about `count` chunks."""
         for _ in range(19 * count):
             self.core.emit(Kind.MARK, 5, self.marks, 0, self.text(self.marks).encode())
             self.marks += 1
 
     def used(self):
-        return self.path.stat().st_blocks * 512 + sum(path.stat().st_size for path in packed_files(self.path))
+        return self.path.stat().st_blocks * 512 + sum(path.stat().st_size for path in compressed_files(self.path))
 
-    def kept(self, found=None):
-        """Numbers of the marks that are kept, after checking that each is whole and every gap is marked."""
+    def remaining(self, found=None):
+        """Return the numbers of the remaining marks, after checking that each is complete and every gap is marked."""
         found = read_process(self.path) if found is None else found
         numbers, gap = [], True
         for event in found.events():
@@ -92,26 +92,26 @@ def definitions(found):
     return {site: info.qualname for site, info in found.sites.items()}, found.strings
 
 
-def test_without_a_collector_the_oldest_chunks_make_room(core, tmp_path, capfd):
+def test_keep_newest_without_collector_drops_oldest_chunks(core, tmp_path, capfd):
     recording = Recording(core, tmp_path)
     recording.chunk(4 * CHUNKS)
     assert core.active()
     assert recording.used() <= QUOTA
     found = read_process(recording.path)
-    kept = recording.kept(found)
-    assert kept == list(range(kept[0], recording.marks))
-    assert len(kept) > 19 * (CHUNKS - 4)
-    assert recording.lost(found) == kept[0]
+    remaining = recording.remaining(found)
+    assert remaining == list(range(remaining[0], recording.marks))
+    assert len(remaining) > 19 * (CHUNKS - 4)
+    assert recording.lost(found) == remaining[0]
     core.stop()
     collect_now(tmp_path)
     found = read_process(recording.path)
-    assert recording.kept(found) == kept[-len(recording.kept(found)) :]
-    assert len(recording.kept(found)) + recording.lost(found) == recording.marks
+    assert recording.remaining(found) == remaining[-len(recording.remaining(found)) :]
+    assert len(recording.remaining(found)) + recording.lost(found) == recording.marks
     assert (found.header.state, definitions(found)) == (State.CLOSED, ({5: "f"}, {3: "three"}))
     assert capfd.readouterr().err == ""
 
 
-def test_definitions_are_never_dropped(core, tmp_path):
+def test_keep_newest_never_drops_definitions(core, tmp_path):
     recording = Recording(core, tmp_path)
     for number in range(100, 1000):
         core.define(Kind.STRING, number, b"name %d" % number + b"." * 200)
@@ -119,10 +119,10 @@ def test_definitions_are_never_dropped(core, tmp_path):
             recording.chunk()
     found = read_process(recording.path)
     assert found.strings == {3: "three"} | {n: f"name {n}" + "." * 200 for n in range(100, 1000)}
-    assert len(recording.kept(found)) + recording.lost(found) == recording.marks
+    assert len(recording.remaining(found)) + recording.lost(found) == recording.marks
 
 
-def test_when_definitions_and_what_is_in_use_fill_the_quota_recording_stops(core, tmp_path, capfd):
+def test_keep_newest_stops_if_definitions_fill_the_quota(core, tmp_path, capfd):
     recording = Recording(core, tmp_path)
     number = 100
     while core.active():
@@ -133,7 +133,7 @@ def test_when_definitions_and_what_is_in_use_fill_the_quota_recording_stops(core
     assert len(read_process(recording.path).strings) >= 15 * (CHUNKS - 1)
 
 
-def test_each_thread_keeps_its_newest(core, tmp_path):
+def test_keep_newest_retains_newest_records_of_each_thread(core, tmp_path):
     recording = Recording(core, tmp_path, 3 * QUOTA)
     counts = dict.fromkeys(range(4), 0)
 
@@ -152,34 +152,34 @@ def test_each_thread_keeps_its_newest(core, tmp_path):
     for event in found.events():
         assert event.kind is Kind.MARK
         numbers[event.extension.key >> 32].append(event.extension.key & 0xFFFF_FFFF)
-    for name, kept in numbers.items():
-        assert kept == list(range(counts[name] - len(kept), counts[name]))
+    for name, remaining in numbers.items():
+        assert remaining == list(range(counts[name] - len(remaining), counts[name]))
     assert sum(map(len, numbers.values())) + recording.lost(found) == sum(counts.values())
     assert recording.used() <= 3 * QUOTA
 
 
 @pytest.mark.parametrize("at", [0, 1, 3])
-def test_what_the_collector_is_at_is_not_taken_from_it(core, tmp_path, monkeypatch, at):
+def test_keep_newest_does_not_reuse_chunk_being_compressed(core, tmp_path, monkeypatch, at):
     recording = Recording(core, tmp_path)
     recording.chunk(CHUNKS // 2)
     collector = Collector(tmp_path)
-    pack, left = process_file.Recycled._pack, [at]
+    compress, left = process_file.TraceFile._compress, [at]
 
     def slow(self, slot, key):
         left[0] -= 1
         if left[0] == -1:
             recording.chunk(3 * CHUNKS)
-        pack(self, slot, key)
+        compress(self, slot, key)
 
-    monkeypatch.setattr(process_file.Recycled, "_pack", slow)
+    monkeypatch.setattr(process_file.TraceFile, "_compress", slow)
     collector.poll()
     assert recording.used() <= QUOTA
     found = read_process(recording.path)
-    kept = recording.kept(found)
-    assert len(kept) + recording.lost(found) == recording.marks
-    # What was packed before is there in front of the gap, and what was being packed if there is room for it.
-    assert kept[0] == 0
-    assert 17 * max(at, 1) <= next(n for n in range(recording.marks) if n not in set(kept)) <= 21 * (at + 1)
+    remaining = recording.remaining(found)
+    assert len(remaining) + recording.lost(found) == recording.marks
+    # Chunks compressed before are in front of the gap, and so is the chunk being compressed, if it fits.
+    assert remaining[0] == 0
+    assert 17 * max(at, 1) <= next(n for n in range(recording.marks) if n not in set(remaining)) <= 21 * (at + 1)
     recording.chunk(3)
     collector.poll()
     recording.chunk(3)
@@ -188,7 +188,7 @@ def test_what_the_collector_is_at_is_not_taken_from_it(core, tmp_path, monkeypat
     core.stop()
     collect_now(tmp_path)
     found = read_process(recording.path)
-    assert len(recording.kept(found)) + recording.lost(found) == recording.marks
+    assert len(recording.remaining(found)) + recording.lost(found) == recording.marks
 
 
 def wait_for(condition):
@@ -199,11 +199,11 @@ def wait_for(condition):
 def collecting(recording):
     collector = start_collector(recording.folder)
     recording.chunk(3)
-    wait_for(lambda: packed_files(recording.path))
+    wait_for(lambda: compressed_files(recording.path))
     return collector
 
 
-def test_a_collector_that_is_stopped_does_not_stop_recording(core, tmp_path, capfd):
+def test_keep_newest_with_stopped_collector_continues_recording(core, tmp_path, capfd):
     recording = Recording(core, tmp_path)
     collector = collecting(recording)
     collector.process.send_signal(signal.SIGSTOP)
@@ -211,23 +211,23 @@ def test_a_collector_that_is_stopped_does_not_stop_recording(core, tmp_path, cap
     assert core.active()
     assert recording.used() <= QUOTA
     found = read_process(recording.path)
-    kept = recording.kept(found)
-    assert (kept[0], kept[-1]) == (0, recording.marks - 1)
-    assert len(kept) + recording.lost(found) == recording.marks
+    remaining = recording.remaining(found)
+    assert (remaining[0], remaining[-1]) == (0, recording.marks - 1)
+    assert len(remaining) + recording.lost(found) == recording.marks
     collector.process.send_signal(signal.SIGCONT)
     recording.chunk(CHUNKS)
     core.stop()
     collector.process.stdin.close()
     collector.process.wait()
     found = read_process(recording.path)
-    assert len(recording.kept(found)) + recording.lost(found) == recording.marks
+    assert len(recording.remaining(found)) + recording.lost(found) == recording.marks
     assert definitions(found) == ({5: "f"}, {3: "three"})
     assert recording.path.stat().st_size == HEADER_SIZE
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_collector_that_comes_and_goes_loses_no_count(core, tmp_path, seed):
+def test_keep_newest_with_interrupted_collector_counts_dropped_records(core, tmp_path, seed):
     recording = Recording(core, tmp_path)
     collector = collecting(recording)
     chance = random.Random(seed)
@@ -235,20 +235,20 @@ def test_a_collector_that_comes_and_goes_loses_no_count(core, tmp_path, seed):
         collector.process.send_signal(chance.choice([signal.SIGSTOP, signal.SIGCONT]))
         recording.chunk(chance.randrange(1, CHUNKS))
         assert core.active()
-        recording.kept()
+        recording.remaining()
     collector.process.send_signal(signal.SIGCONT)
     core.stop()
     collector.process.stdin.close()
     collector.process.wait()
     found = read_process(recording.path)
-    kept = recording.kept(found)
-    assert len(kept) + recording.lost(found) == recording.marks
-    assert kept[-1] == recording.marks - 1
+    remaining = recording.remaining(found)
+    assert len(remaining) + recording.lost(found) == recording.marks
+    assert remaining[-1] == recording.marks - 1
 
 
 @pytest.mark.parametrize("part", [3, 6, 40, 60])
-def test_what_is_dropped_while_it_is_read_is_a_gap(core, tmp_path, monkeypatch, part):
-    monkeypatch.setattr(reader, "_KEPT_BYTES", 0)
+def test_keep_newest_chunk_dropped_while_read_is_a_gap(core, tmp_path, monkeypatch, part):
+    monkeypatch.setattr(reader, "_CACHE_BYTES", 0)
     recording = Recording(core, tmp_path)
     recording.chunk(CHUNKS + 3)
     left, read = [part], trace_chunks.OnDisk.part
@@ -262,13 +262,13 @@ def test_what_is_dropped_while_it_is_read_is_a_gap(core, tmp_path, monkeypatch, 
     monkeypatch.setattr(trace_chunks.OnDisk, "part", slow)
     found = read_process(recording.path)
     assert left[0] < 0
-    before = recording.kept(found)
+    before = recording.remaining(found)
     recording.chunk(CHUNKS // 3)
-    assert set(recording.kept(found)) < set(before)
+    assert set(recording.remaining(found)) < set(before)
 
 
-def test_calls_from_before_a_gap_are_not_those_around_what_follows(core, tmp_path):
-    """Before it, `f` is open; in it, it ends; after it, there is another call, of `f` again."""
+def test_keep_newest_gap_ends_calls_from_before_it(core, tmp_path):
+    """`f` is called before the gap and ends in it; after the gap, `f` is called again."""
     save_run(tmp_path, RunInfo("r", "r", ["x"], "", "", "", 0))
     recording = Recording(core, tmp_path)
     enter, leave = core.Probe(5, Kind.ENTER), core.Probe(5, Kind.EXIT)

@@ -1,4 +1,4 @@
-"""What is packed is what is unpacked, for any bytes; damage costs the frame it is in and no other."""
+"""Decompressing a compressed chunk returns its bytes, and damage affects only its own block."""
 
 import json
 import os
@@ -35,98 +35,98 @@ def as_bytes(records, ticks=1 << 52):
 @example(b"\xff" * CHUNK_SIZE)
 @example(bytes(CHUNK_HEADER_SIZE) + b"\0\0\0\0\0\0\0\0\1\1")  # an extension that ends with the data
 @example(bytes(CHUNK_HEADER_SIZE) + bytes(9) + b"\xff")
-def test_any_bytes_come_back(data):
-    assert block.unpack(block.pack(data)) == data
+def test_block_of_any_bytes_survives_round_trip(data):
+    assert block.decompress(block.compress(data)) == data
 
 
 @given(
     st.binary(min_size=64, max_size=64), st.lists(PLAIN | EXTENDED), st.binary(max_size=40), st.integers(0, 2**64 - 1)
 )
 @settings(max_examples=examples(200))
-def test_any_records_come_back(head, records, rest, ticks):
+def test_block_of_any_records_survives_round_trip(head, records, rest, ticks):
     chunk = head + as_bytes(records, ticks) + rest
-    assert block.unpack(block.pack(chunk)) == chunk
+    assert block.decompress(block.compress(chunk)) == chunk
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=40))
 @example([2**63, 1])
 @example([2**63 - 1, 0])
 @example([0, 2**64 - 1, 0])
-def test_ticks_that_go_back_come_back(ticks):
+def test_block_of_decreasing_ticks_survives_round_trip(ticks):
     chunk = bytes(64) + b"".join(struct.pack("<QQ", tick, 1) for tick in ticks)
-    assert block.unpack(block.pack(chunk)) == chunk
+    assert block.decompress(block.compress(chunk)) == chunk
 
 
-def test_a_full_chunk_of_calls_takes_a_fraction():
+def test_block_of_full_chunk_of_calls_is_eight_times_smaller():
     records = [(90 + number * 7919 % 50, 1 + number % 2, 5 + number % 3, None) for number in range(4092)]
     chunk = os.urandom(64) + as_bytes(records)
-    frame = block.pack(chunk)
+    found = block.compress(chunk)
     assert len(chunk) == CHUNK_SIZE
-    assert len(frame) * 8 < len(chunk)
-    assert block.unpack(frame) == chunk
+    assert len(found) * 8 < len(chunk)
+    assert block.decompress(found) == chunk
 
 
-def test_keys_that_come_again_take_next_to_nothing():
+def test_block_of_repeated_keys_takes_few_more_bytes():
     keys = [int.from_bytes(os.urandom(8), "little") for _ in range(4)] * 400
     once = bytes(64) + as_bytes([(9, Kind.SEND, 0, (key, b"")) for key in keys[:4]])
     often = bytes(64) + as_bytes([(9, Kind.SEND, 0, (key, b"")) for key in keys])
-    assert len(block.pack(often)) < len(block.pack(once)) + 300
+    assert len(block.compress(often)) < len(block.compress(once)) + 300
 
 
-def test_what_is_no_chunk_is_refused():
+def test_compress_too_large_chunk_raises_value_error():
     with pytest.raises(ValueError):
-        block.pack(bytes(block.MAX_CHUNK + 1))
+        block.compress(bytes(block.MAX_CHUNK + 1))
 
 
-FRAMES = [block.pack(json.dumps({"number": number}).encode() * number) for number in range(8)]
+BLOCKS = [block.compress(json.dumps({"number": number}).encode() * number) for number in range(8)]
 
 
 def found(data):
-    return [frame.unpack() for _, frame in block.frames(data) if frame]
+    return [found.decompress() for _, found in block.blocks(data) if found]
 
 
-CONTENT = found(b"".join(FRAMES))
+CONTENT = found(b"".join(BLOCKS))
 
 
-def test_frames_follow_each_other():
-    assert len(CONTENT) == len(FRAMES)
-    assert all(frame for _, frame in block.frames(b"".join(FRAMES)))
+def test_blocks_that_follow_each_other_are_found():
+    assert len(CONTENT) == len(BLOCKS)
+    assert all(found for _, found in block.blocks(b"".join(BLOCKS)))
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_a_damaged_frame_costs_itself_only(number):
-    for place in range(0, len(FRAMES[number]), 5):
-        damaged = bytearray(FRAMES[number])
+def test_blocks_except_a_damaged_one_are_found(number):
+    for place in range(0, len(BLOCKS[number]), 5):
+        damaged = bytearray(BLOCKS[number])
         damaged[place] ^= 0x55
-        data = b"".join([*FRAMES[:number], bytes(damaged), *FRAMES[number + 1 :]])
+        data = b"".join([*BLOCKS[:number], bytes(damaged), *BLOCKS[number + 1 :]])
         assert found(data) == CONTENT[:number] + CONTENT[number + 1 :]
-        # At the end it may look like one that is still being written.
-        assert sum(frame is None for _, frame in block.frames(data)) == 1 or number == 7
+        # The last block may look as if it is still being written.
+        assert sum(found is None for _, found in block.blocks(data)) == 1 or number == 7
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_a_torn_frame_costs_itself_only(number):
-    for length in range(0, len(FRAMES[number]), 7):
-        data = b"".join([*FRAMES[:number], FRAMES[number][:length], *FRAMES[number + 1 :]])
+def test_blocks_except_a_truncated_one_are_found(number):
+    for length in range(0, len(BLOCKS[number]), 7):
+        data = b"".join([*BLOCKS[:number], BLOCKS[number][:length], *BLOCKS[number + 1 :]])
         assert found(data) == CONTENT[:number] + CONTENT[number + 1 :]
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_can_be_searched_for_frames(data):
+def test_blocks_after_any_bytes_are_found(data):
     assert found(data) == []
-    assert found(data + FRAMES[5]) == [CONTENT[5]]
+    assert found(data + BLOCKS[5]) == [CONTENT[5]]
 
 
 @given(st.data())
 @settings(max_examples=examples(300))
-def test_a_frame_with_any_body_unpacks_or_is_refused(data):
-    """Its checksum is right: somebody made it so."""
-    good = bytearray(FRAMES[7][block.FRAME.size :])
+def test_decompress_block_with_any_body_succeeds_or_raises_value_error(data):
+    """The checksum is correct, although the body is not."""
+    good = bytearray(BLOCKS[7][block.HEAD.size :])
     for _ in range(data.draw(st.integers(1, 4))):
         good[data.draw(st.integers(0, len(good) - 1))] = data.draw(st.integers(0, 255))
     body = bytes(good[: data.draw(st.integers(0, len(good)))])
     length = data.draw(st.integers(0, 300))
     try:
-        assert len(block.unpack(block.frame(block.CHUNK, length, body))) == length
+        assert len(block.decompress(block.encode(block.CHUNK, length, body))) == length
     except ValueError:
         pass

@@ -1,4 +1,4 @@
-"""The codec in C and its twin in Python take the same data apart into the same streams, and put together the same."""
+"""The codec in C equals its Python reference implementation: both split data into the same streams, and join them equally."""
 
 import math
 import os
@@ -60,7 +60,7 @@ def agree(data):
     parts = transpose.split(data)
     assert _codec.split(data) == parts
     assert transpose.join(parts) == _codec.join(parts) == trimmed(data)
-    assert column_streams.unpack(memoryview(column_streams.pack(data))) == trimmed(data)
+    assert column_streams.decompress(memoryview(column_streams.compress(data))) == trimmed(data)
 
 
 @given(st.binary(max_size=500))
@@ -68,19 +68,19 @@ def agree(data):
 @example(b"\0" * 8 + b"\1\1")  # an extension that ends with the data
 @example(b"\xff" * transpose.MAX_CHUNK)
 @example(bytes(transpose.MAX_CHUNK))
-def test_any_bytes(data):
+def test_codec_of_any_bytes_equals_python_reference(data):
     agree(data)
 
 
 @given(RECORDS, st.booleans(), st.binary(max_size=20))
 @settings(max_examples=examples(300))
-def test_any_records(records, steps, rest):
+def test_codec_of_any_records_equals_python_reference(records, steps, rest):
     agree(as_bytes(records, steps=steps) + rest)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 300), st.integers(1, 8191))
 @settings(max_examples=examples(40))
-def test_chunks_of_many_words_keys_and_times(seed, different, count):
+def test_codec_of_varied_words_keys_and_times_equals_python_reference(seed, different, count):
     chance = random.Random(seed)
     unit, ticks, data = chance.choice((1, 2, 26, 255, 256)), 1 << 51, b""
     while len(data) < count * 16:
@@ -98,12 +98,12 @@ def test_chunks_of_many_words_keys_and_times(seed, different, count):
     agree(data[: transpose.MAX_CHUNK])
 
 
-def test_random_bytes_of_a_whole_chunk():
+def test_codec_of_random_full_chunk_equals_python_reference():
     for size in (65472, transpose.MAX_CHUNK):
         agree(os.urandom(size))
 
 
-def test_what_is_larger_than_a_chunk_is_refused():
+def test_codec_split_of_too_large_chunk_raises_value_error():
     with pytest.raises(ValueError):
         _codec.split(bytes(transpose.MAX_CHUNK + 1))
 
@@ -113,7 +113,7 @@ def test_what_is_larger_than_a_chunk_is_refused():
 @example([], b"", 5000, b"\1")
 @example([(1, pack_word(1), b"")] * 3, b"\1", 4096, b"\1")
 @example([(1, pack_word(1), b"")] * 3, b"\1", 4081, b"\1")
-def test_both_find_the_same_end_of_records(records, rest, zeros, kinds):
+def test_codec_find_end_equals_python_reference(records, rest, zeros, kinds):
     data = as_bytes(records) + bytes(zeros) + rest
     for known in (kinds, bytes(range(256))):
         assert _codec.find_end(memoryview(data), known) == python_find_end(data, known)
@@ -121,7 +121,7 @@ def test_both_find_the_same_end_of_records(records, rest, zeros, kinds):
 
 @given(RECORDS, st.data())
 @settings(max_examples=examples(400))
-def test_damaged_streams_give_both_the_same_or_are_refused_by_both(records, data):
+def test_codec_join_of_damaged_streams_equals_python_reference(records, data):
     parts = transpose.split(as_bytes(records))
     for _ in range(data.draw(st.integers(1, 3))):
         number = data.draw(st.integers(0, transpose.STREAMS - 1))
@@ -146,13 +146,13 @@ def test_damaged_streams_give_both_the_same_or_are_refused_by_both(records, data
 
 
 @pytest.mark.parametrize("wrong", [[], [b""] * transpose.STREAMS, [b""] * 14])
-def test_streams_that_are_missing_are_refused(wrong):
+def test_codec_join_of_missing_streams_raises_value_error(wrong):
     for join in (transpose.join, _codec.join):
         with pytest.raises(ValueError):
             join(wrong)
 
 
-def test_what_is_no_stream_is_no_crash():
+def test_codec_with_wrong_types_raises_type_error():
     for wrong in ([None] * transpose.STREAMS, 3, ["x"] * transpose.STREAMS):
         with pytest.raises(TypeError):
             _codec.join(wrong)
@@ -172,14 +172,14 @@ def calls(unit, jitter=0, count=4000):
     return data
 
 
-def test_a_clock_that_goes_in_steps_costs_no_more_than_one_that_counts_by_one():
-    by_one, by_26 = len(column_streams.pack(calls(1))), len(column_streams.pack(calls(26)))
+def test_column_streams_of_coarse_clock_take_no_more_bytes():
+    by_one, by_26 = len(column_streams.compress(calls(1))), len(column_streams.compress(calls(26)))
     assert by_26 <= by_one + 8
-    assert len(column_streams.pack(calls(26, jitter=1))) < by_one * 1.2
+    assert len(column_streams.compress(calls(26, jitter=1))) < by_one * 1.2
 
 
 def waits(unit, typical, count=4000):
-    """Two kinds of steps, each around a typical one as real ones are."""
+    """Return records with two kinds of steps, each scattered around a typical step as in real programs."""
     chance = random.Random(7)
     ticks, data = 1 << 52, b""
     for number in range(count):
@@ -188,33 +188,35 @@ def waits(unit, typical, count=4000):
     return data
 
 
-def test_a_step_takes_half_a_bit_more_than_its_place_in_its_distribution_is_worth():
+def test_column_streams_steps_take_little_more_than_their_entropy():
     for unit, typical in ((1, 12), (1, 300), (2, 300), (26, 300), (1, 10**6)):
-        # Of a number that is log-normal around its mean, and another around twice that: log2(mean * 0.3 * sqrt(2 * pi * e)).
+        # Entropy of a log-normal number around its mean, and of another around twice that: log2(mean * 0.3 * sqrt(2 * pi * e)).
         worth = math.log2(typical * 0.3 * math.sqrt(2 * math.pi * math.e)) + 0.5
-        assert worth < 8 * len(column_streams.pack(waits(unit, typical))) / 4000 < worth + 0.6
+        assert worth < 8 * len(column_streams.compress(waits(unit, typical))) / 4000 < worth + 0.6
 
 
-def test_what_is_usual_is_learnt_anew_when_it_changes():
+def test_column_streams_adapt_when_typical_steps_change():
     chance, ticks, data = random.Random(2), 1 << 50, b""
     for number in range(4000):
         ticks += (30, 9000)[number // 500 % 2] + chance.randrange(8)
         data += struct.pack("<QQ", ticks, 1)
-    noise = (3 + 9) / 2  # of the short ones three bits, of the long ones the nine below the five that are coded
-    assert noise < 8 * len(column_streams.pack(data)) / 4000 < noise + 1.5
+    noise = (
+        3 + 9
+    ) / 2  # three bits of the short steps, and of the long steps the nine bits below the five that are coded
+    assert noise < 8 * len(column_streams.compress(data)) / 4000 < noise + 1.5
 
 
-def test_steps_that_are_all_alike_take_a_bit_each_at_most():
+def test_codec_equal_steps_take_at_most_one_bit_each():
     data = b"".join(struct.pack("<QQ", 1000 + 77 * number, 5) for number in range(4000))
     assert len(transpose.split(data)[transpose.STEPS]) <= 510
 
 
 def keys_cost(keys):
     data = b"".join(struct.pack("<QQ", 7, pack_word(Kind.SEND, 1, 1)) + pack_extension(key) for key in keys)
-    return len(column_streams.pack(data)) / len(keys)
+    return len(column_streams.compress(data)) / len(keys)
 
 
-def test_fresh_keys_and_addresses_take_a_fraction_of_eight_bytes():
+def test_column_streams_fresh_keys_and_addresses_take_few_bytes():
     chance = random.Random(3)
     assert keys_cost([chance.getrandbits(64) for _ in range(1000)]) > 8
     assert keys_cost([(chance.randrange(3) + 1234567 * 4 + number * 4) * STRIDE % 2**64 for number in range(1000)]) < 1

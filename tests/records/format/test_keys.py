@@ -14,25 +14,25 @@ values = st.recursive(scalars, lambda inner: st.tuples(inner, inner), max_leaves
 
 
 def canonical(value):
-    """The value with its types spelled out: an equality as strict as a key's."""
+    """Return the value with its types, so that equality is as strict as that of keys."""
     return (type(value).__name__, tuple(map(canonical, value)) if isinstance(value, tuple) else repr(value))
 
 
 @given(values, values)
-def test_two_values_have_one_key_only_when_they_are_the_same_value_of_the_same_type(left, right):
+def test_key_of_two_values_is_equal_only_for_same_value_and_type(left, right):
     assert (key_of("c", left) == key_of("c", right)) == (canonical(left) == canonical(right))
 
 
 @given(values)
-def test_a_key_fits_64_bits_and_is_never_zero(value):
+def test_key_fits_64_bits_and_is_never_zero(value):
     assert 0 < key_of("c", value) < 1 << 64
 
 
-def test_channels_have_keys_of_their_own():
+def test_key_of_same_value_differs_between_channels():
     assert key_of("chunk", 17) != key_of("message", 17)
 
 
-def test_another_process_with_another_hash_seed_computes_the_same_key():
+def test_key_is_equal_in_processes_with_other_hash_seeds():
     code = "from clew.records.format.keys import key_of; print(key_of('message', ('client-1:17', 3)))"
     keys = {
         subprocess.run(
@@ -43,7 +43,7 @@ def test_another_process_with_another_hash_seed_computes_the_same_key():
     assert keys == {f"{key_of('message', ('client-1:17', 3))}\n".encode()}
 
 
-def test_an_object_of_a_user_class_is_refused_without_asking_it_anything():
+def test_key_of_user_class_is_refused_without_running_its_code():
     class Loud(str):
         def encode(self, *args):
             raise AssertionError("user code ran")
@@ -52,19 +52,19 @@ def test_an_object_of_a_user_class_is_refused_without_asking_it_anything():
         key_of("c", Loud("x"))
 
 
-def test_fresh_keys_do_not_repeat():
+def test_key_source_fresh_keys_do_not_repeat():
     source = KeySource()
     assert len({source.fresh() for _ in range(10_000)}) == 10_000
 
 
-def test_a_channel_and_a_value_of_any_characters_and_numbers_of_any_length_have_a_key():
+def test_key_of_surrogates_and_huge_numbers_exists():
     assert key_of("\ud800", "\udfff") == key_of("\ud800", "\udfff") != key_of("\ud801", "\udfff")
     huge = 10**6000
     assert key_of("c", huge) == key_of("c", 10**6000) != key_of("c", huge + 1)
     assert key_of("c", huge) != key_of("c", -huge)
 
 
-def test_a_long_number_has_the_same_key_whatever_limit_a_process_has_for_its_digits():
+def test_key_of_long_number_is_equal_for_any_digit_limit():
     code = "from clew.records.format.keys import key_of; print(key_of('c', 7**700), key_of('c', 7**750), key_of('c', 7**2000))"
     keys = {
         subprocess.run(
@@ -75,7 +75,7 @@ def test_a_long_number_has_the_same_key_whatever_limit_a_process_has_for_its_dig
     assert len(keys) == 1
 
 
-def test_a_tuple_nested_beyond_the_stack_is_no_key():
+def test_key_of_too_deeply_nested_tuple_is_refused():
     deep = ()
     for _ in range(5000):
         deep = (deep,)

@@ -1,4 +1,4 @@
-"""Patterns name functions: `*` within a dotted part, `**` across them, roots keep installed code out."""
+"""Patterns name functions: `*` within a dotted part, `**` across parts, and roots exclude installed code."""
 
 import sys
 from pathlib import Path
@@ -24,7 +24,7 @@ from clew.records.plan.plan import Rule, Target
         ("a+b", "a+b", True),
     ],
 )
-def test_globs(glob, name, expected):
+def test_pattern_matches_dotted_names_as_glob(glob, name, expected):
     assert bool(pattern(glob).match(name)) is expected
 
 
@@ -47,18 +47,18 @@ def test_pattern_for_all_below_a_module_matches_the_module_itself(glob, module, 
     assert rule_matches(Rule(Target("**", "**"), excepts=(Target(glob, "**"),)), module, "f", "/app.py") is not expected
 
 
-def test_locals_are_left_out_of_names():
+def test_plain_qualname_leaves_out_locals():
     assert plain_qualname("outer.<locals>.inner.<locals>.f") == "outer.inner.f"
     assert matches(Target("m", "outer.inner"), "m", "outer.<locals>.inner", "/m.py")
 
 
-def test_an_exception_takes_a_function_out_of_a_rule():
+def test_rule_with_except_does_not_match_excepted_function():
     rule = Rule(Target("app.**", "**"), excepts=(Target("**", "**.__repr__"),))
     assert rule_matches(rule, "app.model", "User.name", "/app/model.py")
     assert not rule_matches(rule, "app.model", "User.__repr__", "/app/model.py")
 
 
-def test_a_root_lets_in_the_project_and_nothing_that_is_installed(tmp_path: Path):
+def test_is_project_file_excludes_installed_files_below_root(tmp_path: Path):
     for name in ("app.py", "src/lib.py", ".venv/lib/x.py", "env7/lib/y.py", "vendor/site-packages/z.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -69,7 +69,7 @@ def test_a_root_lets_in_the_project_and_nothing_that_is_installed(tmp_path: Path
     assert inside == {"app.py", "src/lib.py"}
 
 
-def test_the_standard_library_is_no_project_file():
+def test_is_project_file_excludes_standard_library():
     import json
 
     assert not is_project_file(json.__file__, "/")

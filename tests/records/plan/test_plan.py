@@ -1,4 +1,4 @@
-"""A plan survives its JSON text; a damaged or newer one is refused by name."""
+"""A plan survives conversion to JSON text and back; a damaged or newer plan is refused by name."""
 
 import json
 import math
@@ -29,7 +29,7 @@ expressions = st.recursive(
     lambda inner: st.tuples(st.just("attr"), inner, names).map(list),
     max_leaves=4,
 )
-# A lambda says nothing of types, so that what is not given here is left out.
+# A lambda has no annotations, so hypothesis leaves out fields that are not given here.
 targets = st.builds(Target, names, names, st.sampled_from(["", "/project"]))
 actions = st.builds(
     lambda **fields: Action(**fields),
@@ -64,12 +64,12 @@ plans = st.builds(
 
 
 @given(plans)
-def test_a_plan_survives_its_json_text(plan):
+def test_plan_survives_json_round_trip(plan):
     assert load(dump(plan), "plan.json") == plan
 
 
 @given(plans, st.data())
-def test_every_prefix_of_a_plan_is_refused_with_its_place(plan, data):
+def test_plan_truncated_anywhere_is_refused_with_its_path(plan, data):
     text = dump(plan)
     cut = data.draw(st.integers(0, len(text) - 1))
     with pytest.raises(PlanError, match=r"^plan\.json: "):
@@ -77,20 +77,20 @@ def test_every_prefix_of_a_plan_is_refused_with_its_place(plan, data):
 
 
 @pytest.mark.parametrize("field", ["rules", "adapters", "logs", "levels", "budget", "quota", "spec"])
-def test_a_plan_without_one_of_its_fields_is_refused(field):
+def test_plan_with_missing_field_is_refused(field):
     data = json.loads(dump(Plan()))
     del data[field]
     with pytest.raises(PlanError, match="not a probe plan"):
         load(json.dumps(data), "plan.json")
 
 
-def test_a_newer_plan_is_refused_by_its_version():
+def test_plan_of_newer_version_is_refused():
     data = json.loads(dump(Plan())) | {"version": PLAN_VERSION + 1, "rules": "something new"}
     with pytest.raises(PlanError, match="upgrade clew"):
         load(json.dumps(data), "plan.json")
 
 
-def test_an_unknown_action_is_refused():
+def test_plan_with_unknown_action_is_refused():
     data = json.loads(dump(Plan(rules=(Rule(Target("m", "f"), actions=(Action("send", "start"),)),))))
     data["rules"][0]["actions"][0]["kind"] = "teleport"
     with pytest.raises(PlanError, match="teleport"):
@@ -98,7 +98,7 @@ def test_an_unknown_action_is_refused():
 
 
 def places(data, place=()):
-    """Every part of a JSON document, as the keys that lead to it."""
+    """Yield the keys that lead to each part of a JSON document."""
     yield place
     if isinstance(data, (dict, list)):
         for key, part in data.items() if isinstance(data, dict) else enumerate(data):
@@ -119,7 +119,7 @@ ODD = [None, True, -1, 1.5, 1e400, 1 << 70, "", "x", [], [[]], [None], {}, {"a":
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
-def test_a_plan_with_something_else_in_any_place_is_refused_or_has_only_fields_of_their_types(odd):
+def test_plan_with_wrong_value_anywhere_is_refused_or_well_typed(odd):
     text = dump(FULL)
     for *way, last in filter(None, places(json.loads(text))):
         data = json.loads(text)
@@ -145,6 +145,6 @@ def test_a_plan_with_something_else_in_any_place_is_refused_or_has_only_fields_o
 @pytest.mark.parametrize(
     "text", ["[" * 100_000, '{"a":' * 100_000, "9" * 5000, '{"version": 1e400}', "null", '"\\ud800"']
 )
-def test_what_is_no_plan_at_all_is_refused(text):
+def test_plan_of_arbitrary_json_is_refused(text):
     with pytest.raises(PlanError, match=r"^plan\.json: "):
         load(text, "plan.json")

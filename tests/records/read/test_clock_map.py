@@ -1,4 +1,4 @@
-"""Ticks become time by all pairs there are, and a bad pair bends nothing."""
+"""The clock map converts ticks to time by all pairs of a run, and a bad pair does not distort it."""
 
 import itertools
 
@@ -26,20 +26,20 @@ def error_at(found, ns):
 SECOND = 1_000_000_000
 
 
-def test_two_far_pairs_make_a_line():
+def test_clock_fit_of_two_distant_pairs_is_a_line():
     found = fit([pair(10 * SECOND), pair(0)])
     assert found.known
     for ns in (-SECOND, 0, 5 * SECOND, 20 * SECOND):
         assert error_at(found, ns) <= 2
 
 
-def test_pairs_close_together_give_no_wild_rate():
+def test_clock_fit_of_close_pairs_has_a_plausible_rate():
     found = fit([pair(0), pair(10 * SECOND), pair(10 * SECOND + 300, 150), pair(10 * SECOND + 900, -200)])
     for ns in (0, 5 * SECOND, 10 * SECOND, 100 * SECOND):
         assert error_at(found, ns) <= 3000
 
 
-def test_a_clock_that_is_being_slewed_is_followed():
+def test_clock_fit_follows_a_slewed_clock():
     slew = 1.0003
     pairs = [
         (BASE + round(ns / RATE), round(ns * (1 if ns < 50 * SECOND else slew)) + 1)
@@ -49,7 +49,7 @@ def test_a_clock_that_is_being_slewed_is_followed():
     assert max(abs(found.monotonic_ns(ticks) - ns) for ticks, ns in pairs) <= 1
 
 
-def test_a_single_pair_is_not_enough_and_says_so():
+def test_clock_fit_of_one_pair_is_unknown():
     assert not fit([pair(0)]).known
     assert not fit([]).known
     assert not fit([pair(0), pair(0)]).known
@@ -61,8 +61,8 @@ def test_a_single_pair_is_not_enough_and_says_so():
     st.lists(st.tuples(st.integers(1, 2**64 - 1), st.integers(1, 2**64 - 1)), max_size=2),
 )
 @settings(max_examples=examples(100), deadline=None)
-def test_time_while_the_machine_is_suspended_does_not_count(stretches, damaged):
-    """Some pairs, the counter goes on for some seconds while the clock stands still, pairs again …"""
+def test_clock_fit_leaves_out_time_of_suspended_machine(stretches, damaged):
+    """Alternate pairs with suspensions of some seconds, in which the counter advances and the clock does not."""
     pairs, ns, suspended = [], 0, 0
     for count, seconds in stretches:
         for _ in range(count):
@@ -76,19 +76,19 @@ def test_time_while_the_machine_is_suspended_does_not_count(stretches, damaged):
         assert abs(found.monotonic_ns(ticks) - ns) <= 10_000
 
 
-def test_half_written_pairs_are_left_out():
+def test_clock_fit_ignores_incomplete_pairs():
     found = fit([pair(0), (BASE * 2, 0), (0, 77), pair(SECOND)])
     assert error_at(found, SECOND // 2) <= 2
 
 
-def test_the_process_of_a_millisecond_is_right_within_it():
+def test_clock_fit_of_process_of_one_millisecond_is_exact():
     found = fit([pair(0, 40), pair(90_000, -40), pair(1_000_000, 20)])
     assert found.known
     for ns in range(0, 1_000_000, 50_000):
         assert error_at(found, ns) <= 300
 
 
-def test_a_damaged_pair_beside_the_line_does_not_take_on_those_that_follow():
+def test_clock_fit_ignores_damaged_pair_near_the_line():
     times = [ns * SECOND for ns in range(0, 120, 10)]
     beside = (pair(10 * SECOND + 600_000)[0], pair(10 * SECOND - 4_400_000)[1])
     long_before = [(BASE - round(SECOND / RATE), ns) for ns in (1, 9000)]
@@ -108,8 +108,8 @@ def agree(one, other):
     st.randoms(use_true_random=False),
 )
 @settings(max_examples=examples(60), deadline=None)
-def test_damaged_pairs_do_not_bend_the_map(times, damaged, generator):
-    # Two that agree with each other are what a suspended machine leaves.
+def test_clock_fit_with_damaged_pairs_stays_exact(times, damaged, generator):
+    # Two damaged pairs that agree with each other would look like a suspended machine.
     assume(not any(agree(*two) for two in itertools.combinations(damaged, 2)))
     times = [number * 10 * SECOND + jitter for number, jitter in enumerate(times)]
     pairs = [pair(ns, generator.randint(-100, 100)) for ns in times] + damaged
@@ -125,7 +125,7 @@ def test_damaged_pairs_do_not_bend_the_map(times, damaged, generator):
     st.lists(st.integers(0, 2**64 - 1), min_size=2, max_size=30),
 )
 @settings(max_examples=examples(200), deadline=None)
-def test_the_map_is_monotone_whatever_the_pairs(pairs, ticks):
+def test_clock_fit_of_any_pairs_is_monotone(pairs, ticks):
     found = fit(pairs)
     converted = [found.monotonic_ns(tick) for tick in sorted(ticks)]
     assert converted == sorted(converted)
@@ -142,25 +142,25 @@ def run_of(*processes):
     return RunRecords("folder", RunInfo("id", "n", [], "/", "/", "", 0, host="h"), list(processes), [])
 
 
-def test_processes_of_one_boot_share_one_map():
+def test_clock_map_is_shared_by_processes_of_one_boot():
     short, long = process(1, [pair(5 * SECOND)]), process(2, [pair(0), pair(10 * SECOND)])
     found = run_of(short, long)
     assert found.clock(short) is found.clock(long)
     assert error_at(found.clock(short), 7 * SECOND) <= 2
 
 
-def test_the_pairs_of_another_boot_are_no_help():
+def test_clock_map_ignores_pairs_of_another_boot():
     alone, elsewhere = process(1, [pair(SECOND)]), process(2, [pair(0), pair(9 * SECOND)], boot="other")
     found = run_of(alone, elsewhere)
     assert found.clock(elsewhere).known and not found.clock(alone).known
 
 
-def test_nanosecond_ticks_need_no_pairs():
+def test_clock_map_of_nanosecond_ticks_needs_no_pairs():
     twin = process(1, [], clock=2)
     assert run_of(twin).clock(twin).monotonic_ns(123456789) == 123456789
 
 
-def test_real_pairs_of_this_machine_agree(tmp_path):
+def test_clock_map_of_a_real_recording_agrees_with_its_pairs(tmp_path):
     from clew.instrument.recorder import _core
     from clew.records.read.reader import read_process
 

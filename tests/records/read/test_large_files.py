@@ -1,4 +1,4 @@
-"""A file may be larger than memory: the reader looks at each chunk once, and reads it again when its records are wanted."""
+"""A trace file may be larger than memory: the reader scans each chunk once, and reads it again for its records."""
 
 import os
 import shutil
@@ -16,10 +16,10 @@ from clew.records.format.event import Kind, pack_word
 from clew.records.format.header import CHUNK_SIZE, HEADER_SIZE
 from clew.records.read import reader
 from clew.records.read.reader import read_process
-from clew.records.run.directory import packed_files
+from clew.records.run.directory import compressed_files
 
 CHUNKS = 3200
-"""200 MB, of which a process that reads them may have a quarter."""
+"""200 MB; the process that reads them may use a quarter."""
 RECORDS = (CHUNK_SIZE - header.CHUNK_HEADER_SIZE) // 16
 
 READING = """
@@ -74,7 +74,7 @@ def read_elsewhere(path):
     return [int(word) for word in found.stdout.split()]
 
 
-def test_a_trace_file_may_be_larger_than_memory(tmp_path):
+def test_reader_of_trace_file_larger_than_memory_uses_little(tmp_path):
     path = tmp_path / "10-0000000000000007.clew"
     with path.open("wb") as file:
         file.write(page(CHUNKS).ljust(HEADER_SIZE, b"\0"))
@@ -86,15 +86,15 @@ def test_a_trace_file_may_be_larger_than_memory(tmp_path):
     assert grown_mb < CHUNKS * CHUNK_SIZE >> 22
 
 
-def test_packed_files_may_hold_more_than_memory(tmp_path):
+def test_reader_of_compressed_files_larger_than_memory_uses_little(tmp_path):
     path = tmp_path / "10-0000000000000007.clew"
     path.write_bytes(page(CHUNKS, header.FLAG_PACKED).ljust(HEADER_SIZE, b"\0"))
-    packed = block.pack(chunk(0))
-    body = packed[block.FRAME.size :]
+    compressed = block.compress(chunk(0))
+    body = compressed[block.HEAD.size :]
     for part in range(4):
         with (tmp_path / f"10-0000000000000007.{part + 1}.clewz").open("wb") as file:
             for number in range(part * CHUNKS // 4, (part + 1) * CHUNKS // 4):
-                file.write(block.frame(block.CHUNK, CHUNK_SIZE, chunk(number)[:64] + body[64:]))
+                file.write(block.encode(block.CHUNK, CHUNK_SIZE, chunk(number)[:64] + body[64:]))
     counted, given, problems, grown_mb = read_elsewhere(path)
     assert counted == given == CHUNKS * RECORDS * 16
     assert not problems
@@ -103,8 +103,8 @@ def test_packed_files_may_hold_more_than_memory(tmp_path):
 
 @pytest.fixture
 def recorded(tmp_path, monkeypatch):
-    """A process of six chunks that records on, as it is read when nothing is kept in memory."""
-    monkeypatch.setattr(reader, "_KEPT_BYTES", 0)
+    """Record a process of six chunks that is still running, and let the reader cache nothing in memory."""
+    monkeypatch.setattr(reader, "_CACHE_BYTES", 0)
     path = tmp_path / f"{os.getpid()}-{_core.uid():016x}.clew"
     _core.start(str(path), b"{}", 0, 1 << 30, 0.0)
     try:
@@ -123,12 +123,12 @@ def keys(found):
     return [event.extension.key for event in found.events()]
 
 
-def test_what_is_packed_after_it_was_looked_at_is_found_there(recorded):
+def test_reader_finds_chunks_compressed_after_the_scan(recorded):
     found = read_process(recorded)
     everything = keys(found)
     assert everything == list(range(6 * 4095 // 2))
     assert collect_now(recorded.parent).live == 1
-    emit(range(9000))  # into the chunks that came back
+    emit(range(9000))  # into the recycled chunks
     assert keys(found) == everything
     _core.stop()
     assert collect_now(recorded.parent).processes == 1
@@ -137,11 +137,11 @@ def test_what_is_packed_after_it_was_looked_at_is_found_there(recorded):
     assert found.bytes == len(everything) * 32
 
 
-def test_what_is_dropped_after_it_was_looked_at_is_passed_over(recorded):
+def test_reader_skips_chunks_dropped_after_the_scan(recorded):
     collect_now(recorded.parent)
     found = read_process(recorded)
     everything = keys(found)
-    for path in packed_files(recorded):
+    for path in compressed_files(recorded):
         path.unlink()
     left = keys(found)
     assert 0 < len(left) < len(everything)
@@ -151,7 +151,7 @@ def test_what_is_dropped_after_it_was_looked_at_is_passed_over(recorded):
     assert not found.problems
 
 
-def test_what_is_damaged_after_it_was_looked_at_is_cut_where_the_damage_begins(recorded):
+def test_reader_cuts_chunk_damaged_after_the_scan_at_the_damage(recorded):
     _core.stop()
     found = read_process(recorded)
     with recorded.open("r+b") as file:

@@ -1,4 +1,4 @@
-"""Pieces of work on several threads: what they give and raise is what one thread would, and none of them is left behind."""
+"""Work on several threads: results and errors equal those of one thread, and all threads end."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from clew.records.read.parallel import Ending, both, together
 
 
 @pytest.fixture(autouse=True)
-def nobody_is_left():
+def no_thread_is_left():
     yield
     assert [thread.name for thread in threading.enumerate() if thread.name == "clew-together"] == []
 
@@ -23,17 +23,17 @@ def cores(request, monkeypatch):
     return request.param
 
 
-def test_core_count_is_what_the_process_may_use():
+def test_core_count_is_within_the_machines_cores():
     assert 1 <= module.cores() <= (os.cpu_count() or 1)
 
 
-def test_what_they_give_is_in_their_order(cores):
+def test_together_returns_results_in_order(cores):
     assert together(lambda number=number: number * number for number in range(100)) == [n * n for n in range(100)]
     assert together([]) == []
     assert both(lambda: "one", lambda: 2) == ("one", 2)
 
 
-def test_parallel_work_has_one_part_a_core_in_progress(cores):
+def test_together_runs_one_part_per_core(cores):
     at_once = threading.Barrier(cores)
 
     def meet():
@@ -44,7 +44,7 @@ def test_parallel_work_has_one_part_a_core_in_progress(cores):
     assert set(names) == {"clew-together" if cores > 1 else threading.current_thread().name}
 
 
-def test_what_the_first_one_raises_is_raised_and_nothing_is_begun_after_it(cores):
+def test_together_raises_first_error_and_starts_no_further_part(cores):
     begun = []
 
     def work(number):
@@ -58,7 +58,7 @@ def test_what_the_first_one_raises_is_raised_and_nothing_is_begun_after_it(cores
     assert len(begun) <= 5 + cores
 
 
-def test_an_earlier_one_s_error_counts_although_it_comes_later(monkeypatch):
+def test_together_raises_error_of_earliest_part_even_if_it_is_later(monkeypatch):
     monkeypatch.setattr(module, "cores", lambda: 2)
     raised = threading.Event()
 
@@ -74,7 +74,7 @@ def test_an_earlier_one_s_error_counts_although_it_comes_later(monkeypatch):
         together([earlier, later])
 
 
-def test_ending_of_parallel_work_is_visible_to_every_thread(monkeypatch):
+def test_together_ending_is_visible_to_every_thread(monkeypatch):
     monkeypatch.setattr(module, "cores", lambda: 2)
     ending = Ending()
 
@@ -89,7 +89,7 @@ def test_ending_of_parallel_work_is_visible_to_every_thread(monkeypatch):
         together([long, fails], ending)
 
 
-def test_a_ctrl_c_ends_it(monkeypatch):
+def test_together_interrupted_by_ctrl_c_ends_every_part(monkeypatch):
     monkeypatch.setattr(module, "cores", lambda: 2)
     ending, seen = Ending(), []
 
@@ -112,7 +112,7 @@ def test_a_ctrl_c_ends_it(monkeypatch):
 
 
 @pytest.mark.parametrize("started", [0, 1])
-def test_where_no_thread_can_be_started_it_is_done_all_the_same(monkeypatch, started):
+def test_together_without_new_threads_completes_the_work(monkeypatch, started):
     monkeypatch.setattr(module, "cores", lambda: 4)
     start, calls = threading.Thread.start, []
 

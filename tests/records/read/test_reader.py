@@ -1,4 +1,4 @@
-"""Any bytes whatsoever give what is whole in them, and problems that say what is not."""
+"""The reader returns all complete records of any bytes, and problems that describe the rest."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from tests.support.examples import examples
 
 
 class Builder:
-    """Writes trace files byte by byte, by the format's document and not by the recorder's code."""
+    """Writes trace files byte by byte, following the format's document instead of the recorder's code."""
 
     def __init__(self, **fields):
         values = {
@@ -82,7 +82,7 @@ def what(process):
     return [problem.what for problem in process.problems]
 
 
-def test_records_of_all_kinds_are_read_as_written():
+def test_reader_reads_records_of_all_kinds_as_written():
     data = plain(3) + record(4, Kind.SEND, 6, 2**64 - 1, 7, "tëxt".encode()) + record(5, Kind.EXIT, 5)
     process = parse(Builder().chunk(data))
     assert process.problems == []
@@ -93,7 +93,7 @@ def test_records_of_all_kinds_are_read_as_written():
     assert process.threads[1].native_id == 4001
 
 
-def test_definitions_are_decoded():
+def test_reader_decodes_definitions():
     builder = Builder().definitions(
         (Kind.SITE, 5, json.dumps({"id": 5, "module": "m", "qualname": "q", "file": "/f", "line": 1, "end_line": 2,
                                    "kind": "function", "rule": 3}).encode()),
@@ -116,13 +116,13 @@ def test_definitions_are_decoded():
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"3", b'{"line": "x"}', b'{"name": 3}', b"[" * 4000, b"\xff\xfe"])
 @pytest.mark.parametrize("kind", [Kind.SITE, Kind.THREAD, Kind.STRAND, 99])
-def test_a_definition_that_makes_no_sense_costs_only_itself(kind, text):
+def test_reader_invalid_definition_loses_only_itself(kind, text):
     process = parse(Builder().definitions((Kind.STRING, 1, b"one"), (kind, 3, text), (Kind.STRING, 2, b"two")))
     assert process.strings == {1: "one", 2: "two"}
     assert not process.problems or f"kind {int(kind)} cannot be understood" in what(process)[0]
 
 
-def test_a_threads_chunks_are_joined_in_their_order_wherever_they_lie():
+def test_reader_joins_chunks_of_a_thread_in_order():
     builder = Builder().chunk(plain(3, 7), number=1).chunk(plain(2), serial=2).chunk(plain(3), number=0)
     process = parse(builder)
     assert process.problems == []
@@ -130,7 +130,7 @@ def test_a_threads_chunks_are_joined_in_their_order_wherever_they_lie():
     assert ticks(process, 2) == [1, 2]
 
 
-def test_a_torn_record_ends_its_chunk():
+def test_reader_torn_record_ends_its_chunk():
     for torn in (
         record(0, Kind.EXIT, 5),
         record(0, Kind.SEND, 5, 3, 1, b"half a te"),
@@ -141,20 +141,20 @@ def test_a_torn_record_ends_its_chunk():
         assert ticks(process) == [1, 2, 3, 9]
 
 
-def test_zero_ticks_inside_an_extension_are_data():
+def test_reader_zero_ticks_inside_an_extension_are_data():
     data = record(1, Kind.MARK, 1, 0, 0, b"\0" * 64) + record(2, Kind.MARK, 1, 0) + plain(1, 3)
     process = parse(Builder().chunk(data))
     assert process.problems == []
     assert ticks(process) == [1, 2, 3]
 
 
-def test_an_unfinished_record_with_data_behind_it_is_a_problem():
+def test_reader_unfinished_record_before_data_is_a_problem():
     process = parse(Builder().chunk(plain(3) + record(0, Kind.EXIT, 5) + plain(300, 4)))
     assert ticks(process) == [1, 2, 3]
     assert what(process) == ["an unfinished record in the middle"]
 
 
-def test_an_unknown_kind_ends_its_chunk_with_a_problem():
+def test_reader_unknown_kind_ends_its_chunk_with_a_problem():
     process = parse(Builder().chunk(plain(3) + record(4, 99, 5) + plain(3, 5)).chunk(plain(1, 9)))
     assert ticks(process) == [1, 2, 3, 9]
     assert process.problems == [
@@ -164,36 +164,36 @@ def test_an_unknown_kind_ends_its_chunk_with_a_problem():
     ]
 
 
-def test_a_record_reaching_beyond_its_chunk_is_a_problem():
+def test_reader_record_reaching_beyond_its_chunk_is_a_problem():
     data = plain((CHUNK_SIZE - CHUNK_HEADER_SIZE) // 16 - 1) + struct.pack("<QQ", 1, Kind.SEND | 3 << 8)
     process = parse(Builder().chunk(data))
     assert len(ticks(process)) == 4091
     assert what(process) == ["a record that reaches beyond its chunk"]
 
 
-def test_a_full_chunk_is_read_to_its_last_record():
+def test_reader_reads_full_chunk_to_its_last_record():
     process = parse(Builder().chunk(plain(4092)).chunk(plain(1, 5000)))
     assert (len(ticks(process)), process.problems) == (4093, [])
 
 
-def test_overlapping_claims_keep_the_first_and_say_so():
+def test_reader_duplicate_chunk_number_uses_the_first_and_reports_it():
     process = parse(Builder().chunk(plain(3)).chunk(plain(3, 50), number=0))
     assert ticks(process) == [1, 2, 3]
     assert what(process) == ["chunk 0 of thread 1 exists twice"]
 
 
-def test_a_missing_chunk_is_a_problem():
+def test_reader_missing_chunk_is_a_problem():
     process = parse(Builder().chunk(plain(3)).chunk(plain(3, 50), number=4))
     assert ticks(process) == [1, 2, 3, 50, 51, 52]
     assert what(process) == ["chunks 1 to 3 of thread 1 are missing"]
 
 
-def test_a_claimed_chunk_whose_header_was_never_finished_is_skipped():
+def test_reader_skips_claimed_chunk_with_unfinished_header():
     process = parse(Builder(state=State.RECORDING).chunk(plain(3)).chunk(plain(2), serial=2, magic=0))
     assert (ticks(process), list(process.threads), process.problems) == ([1, 2, 3], [1], [])
 
 
-def test_a_damaged_chunk_header_costs_its_chunk():
+def test_reader_damaged_chunk_header_loses_only_its_chunk():
     process = parse(
         Builder().chunk(plain(3)).chunk(plain(2), magic=12345).chunk(plain(2), kind=9).chunk(plain(2), serial=0)
     )
@@ -201,7 +201,7 @@ def test_a_damaged_chunk_header_costs_its_chunk():
     assert what(process) == ["a chunk's header is damaged", "a chunk of unknown kind", "a chunk of unknown kind"]
 
 
-def test_counters_are_summed():
+def test_reader_adds_up_counters():
     data = struct.pack("<6Q", 5, 100, 6, 1, 5, 11)
     process = parse(Builder().chunk(data, ChunkKind.COUNTERS, 0))
     assert process.counters == {5: 111, 6: 1}
@@ -217,7 +217,7 @@ def test_counters_are_summed():
         (b"\0" * 8 + b"\1" * 500, "before its header was whole"),
     ],
 )
-def test_what_is_no_trace_file_is_said_plainly(tmp_path, data, says):
+def test_reader_of_file_that_is_not_a_trace_reports_it(tmp_path, data, says):
     path = tmp_path / "x.clew"
     path.write_bytes(data)
     process = read_process(path)
@@ -226,26 +226,26 @@ def test_what_is_no_trace_file_is_said_plainly(tmp_path, data, says):
     assert list(process.events()) == []
 
 
-def test_a_newer_format_is_not_guessed_at():
+def test_reader_newer_format_is_refused_by_number():
     process = parse(Builder(version=3).chunk(plain(3)))
     assert (process.readable, process.threads) == (False, {})
     assert what(process) == ["written in format 3, but this clew reads up to 2; upgrade clew"]
 
 
-def test_an_older_format_is_refused_by_name():
+def test_reader_older_format_is_refused_by_number():
     process = parse(Builder(version=1).chunk(plain(3)))
     assert (process.readable, process.threads) == (False, {})
     assert what(process) == ["written in format 1, this clew reads format 2; record again"]
 
 
 @pytest.mark.parametrize("fields", [{"header_size": 9}, {"chunk_size": 1}, {"clock": 77}, {"state": 0}, {"version": 0}])
-def test_a_damaged_header_field_costs_no_record(fields):
+def test_reader_damaged_header_field_loses_no_record(fields):
     process = parse(Builder(**fields).chunk(plain(3)))
     assert ticks(process) == [1, 2, 3]
     assert "its header is damaged" in what(process)[0]
 
 
-def test_a_damaged_description_costs_no_record():
+def test_reader_damaged_description_loses_no_record():
     builder = Builder().chunk(plain(3))
     for builder.info in (b"", b"{", b"[]", b"[" * 3000, b"\xff" * 9):
         process = parse(builder)
@@ -253,7 +253,7 @@ def test_a_damaged_description_costs_no_record():
         assert "description" in what(process)[0]
 
 
-def test_stopped_early_is_said_with_what_was_lost():
+def test_reader_of_recording_that_stopped_early_reports_lost_records():
     process = parse(Builder(state=State.QUOTA, dropped=12).chunk(plain(1)))
     assert process.problems == [
         Problem("t.clew", "recording stopped early: its quota was used up", "12 records after that")
@@ -261,12 +261,12 @@ def test_stopped_early_is_said_with_what_was_lost():
 
 
 @pytest.mark.parametrize("make", [lambda p: p / "missing", lambda p: p, lambda p: "a\0b"])
-def test_a_file_that_cannot_be_opened_is_a_problem(tmp_path, make):
+def test_reader_of_unreadable_file_reports_a_problem(tmp_path, make):
     process = read_process(make(tmp_path))
     assert (process.readable, len(process.problems)) == (False, 1)
 
 
-def test_a_file_of_rubbish_has_a_bounded_number_of_problems():
+def test_reader_of_random_file_reports_limited_problems():
     builder = Builder()
     for number in range(MAX_PROBLEMS * 2):
         builder.chunks.append(b"\x07" * CHUNK_SIZE)
@@ -277,7 +277,7 @@ def test_a_file_of_rubbish_has_a_bounded_number_of_problems():
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory) -> bytes:
-    """A real file of one process: two threads' worth of kinds, extensions and definitions."""
+    """Record a real file of one process: two threads with all kinds, extensions and definitions."""
     folder = tmp_path_factory.mktemp("small")
     path = folder / "1-0.clew"
     recorder.start(str(path), b'{"boot_id": "b"}', 3, 1 << 30, 0.0)
@@ -293,7 +293,7 @@ def small(tmp_path_factory) -> bytes:
 
 
 def check_sane(process):
-    """What holds for any bytes: no exception, events that can be walked, a bounded number of problems."""
+    """Check the invariants for any bytes: no exception, iterable events, a bounded number of problems."""
     assert len(process.problems) <= MAX_PROBLEMS + 1
     for found in process.events():
         assert found.ticks and found.kind < Kind.SITE
@@ -302,7 +302,7 @@ def check_sane(process):
 
 
 @pytest.mark.slow
-def test_every_truncation_keeps_what_is_before_it(small):
+def test_reader_of_truncated_file_returns_records_before_the_cut(small):
     whole = list(parse_process(small, "t").events())
     lengths = [
         *range(HEADER_SIZE + 200),
@@ -323,7 +323,7 @@ def test_every_truncation_keeps_what_is_before_it(small):
             assert process.problems
 
 
-def test_a_truncation_loses_only_the_records_it_touches():
+def test_reader_of_truncated_file_loses_only_cut_records():
     body = plain(100)
     data = Builder().chunk(body).bytes()
     for count in range(100):
@@ -332,7 +332,7 @@ def test_a_truncation_loses_only_the_records_it_touches():
             assert len(list(parse_process(data[:length], "t").events())) == count
 
 
-def test_flipped_bytes_never_raise_and_never_cost_more_than_their_chunk(small):
+def test_reader_of_flipped_bytes_never_raises(small):
     generator = random.Random(20)
     whole = parse_process(small, "t")
     used = [place for place in range(len(small)) if small[place]] + list(range(HEADER_SIZE + 100))
@@ -351,7 +351,7 @@ def test_flipped_bytes_never_raise_and_never_cost_more_than_their_chunk(small):
 
 @given(st.binary(max_size=6000))
 @settings(max_examples=examples(200), deadline=None)
-def test_random_chunk_bodies_never_raise(body):
+def test_reader_of_random_chunk_bodies_never_raises(body):
     check_sane(parse(Builder().chunk(body)))
     check_sane(parse(Builder().chunk(body, ChunkKind.DEFINITIONS, 0)))
     check_sane(parse(Builder().chunk(body, ChunkKind.COUNTERS, 0)))
@@ -371,8 +371,8 @@ RECORDS = st.lists(
 
 @given(RECORDS, st.binary(max_size=15))
 @settings(max_examples=examples(200), deadline=None)
-def test_the_end_of_the_data_is_found_as_by_walking(records, rest):
-    """The reader searches; the oracle walks record by record."""
+def test_reader_finds_end_of_data_at_last_record(records, rest):
+    """The reader searches for the end; the oracle goes record by record."""
     data = b"".join(records)
     process = parse(Builder().chunk(data + bytes(16)))
     assert b"".join(bytes(extent) for extent in process.threads[1].extents) == data
@@ -380,7 +380,7 @@ def test_the_end_of_the_data_is_found_as_by_walking(records, rest):
     assert process.problems == []
 
 
-def test_a_run_is_read_with_the_problems_of_all_its_files(tmp_path):
+def test_read_run_reports_problems_of_all_files(tmp_path):
     folder, info = create_run(tmp_path, name="r", command=["x"], spec="", plan="{}")
     (folder / "1-1.clew").write_bytes(Builder().chunk(plain(3)).bytes())
     (folder / "2-2.clew").write_bytes(b"rubbish, not a trace")
@@ -392,7 +392,7 @@ def test_a_run_is_read_with_the_problems_of_all_its_files(tmp_path):
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", '{"format": 99}', "[" * 100_000])
-def test_a_run_without_its_description_still_gives_its_records(tmp_path, content):
+def test_read_run_without_description_returns_its_records(tmp_path, content):
     if content is not None:
         (tmp_path / "run.json").write_text(content)
     (tmp_path / "1-1.clew").write_bytes(Builder().chunk(plain(3)).bytes())
@@ -400,13 +400,13 @@ def test_a_run_without_its_description_still_gives_its_records(tmp_path, content
     assert (found.info, len(found.processes), len(found.problems)) == (None, 1, 1)
 
 
-def test_a_folder_that_is_missing_gives_a_problem(tmp_path):
+def test_read_run_of_missing_folder_reports_a_problem(tmp_path):
     found = read_run(tmp_path / "none")
     assert (found.processes, len(found.problems)) == ([], 1)
     assert os.fspath(tmp_path) in found.problems[0].what
 
 
-def test_what_a_thread_lacks_is_told_by_where_in_its_stream_it_was():
+def test_reader_missing_chunks_of_thread_have_their_position():
     process = parse(Builder().chunk(plain(3)).chunk(plain(3, 50), number=4).chunk(plain(2), serial=2, number=1))
     assert [tuple(one) for one in process.threads[1].missing] == [(48, "chunks 1 to 3 of thread 1 are missing")]
     assert [tuple(one) for one in process.threads[2].missing] == [(0, "chunks 0 to 0 of thread 2 are missing")]

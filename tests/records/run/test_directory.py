@@ -1,4 +1,4 @@
-"""A run's folder is private, is found by path, id or name, and says clearly what is wrong with it."""
+"""A run's folder is private and found by path, id or name; a wrong one has a clear error."""
 
 import errno
 import json
@@ -17,7 +17,7 @@ def make(workspace: Path, name: str = "job"):
     return create_run(workspace, name=name, command=["python", "app.py"], spec="", plan="{}")
 
 
-def test_a_run_is_private_to_its_user_and_ignored_by_git(tmp_path):
+def test_run_folder_is_private_and_ignored_by_git(tmp_path):
     folder, _ = make(tmp_path)
     for path in (tmp_path / ".clew", tmp_path / ".clew/runs", folder):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
@@ -26,7 +26,7 @@ def test_a_run_is_private_to_its_user_and_ignored_by_git(tmp_path):
     assert (tmp_path / ".clew/.gitignore").read_text() == "*\n"
 
 
-def test_runs_are_found_by_id_path_and_newest_of_a_name(tmp_path):
+def test_find_run_by_id_path_or_newest_of_a_name(tmp_path):
     first, _ = make(tmp_path)
     second, info = make(tmp_path)
     other, _ = make(tmp_path, "other")
@@ -36,7 +36,7 @@ def test_runs_are_found_by_id_path_and_newest_of_a_name(tmp_path):
     assert find_run(tmp_path) == other
 
 
-def test_finishing_keeps_the_exit_code_and_the_notes(tmp_path):
+def test_finish_run_stores_exit_code_and_notes(tmp_path):
     folder, info = make(tmp_path)
     finish_run(folder, info, 3, ["recording stopped"])
     loaded = load_run(folder)
@@ -44,13 +44,13 @@ def test_finishing_keeps_the_exit_code_and_the_notes(tmp_path):
     assert loaded.finished is not None and loaded.finished >= loaded.started
 
 
-def test_a_name_with_odd_characters_makes_a_plain_folder(tmp_path):
+def test_create_run_with_odd_name_makes_a_plain_folder(tmp_path):
     folder, info = make(tmp_path, "../my job/§1")
     assert folder.parent == tmp_path / ".clew/runs"
     assert info.name == "../my job/§1"
 
 
-def test_missing_half_written_and_newer_runs_are_told_apart(tmp_path):
+def test_load_run_missing_incomplete_or_newer_has_separate_errors(tmp_path):
     folder, _ = make(tmp_path)
     with pytest.raises(RunError, match="the folder does not exist"):
         load_run(tmp_path / "nowhere")
@@ -68,7 +68,7 @@ def test_missing_half_written_and_newer_runs_are_told_apart(tmp_path):
         load_run(folder)
 
 
-def test_a_damaged_run_does_not_hide_the_others(tmp_path):
+def test_list_runs_with_damaged_run_lists_the_others(tmp_path):
     good, _ = make(tmp_path)
     bad, _ = make(tmp_path)
     (bad / "run.json").write_text("{")
@@ -77,7 +77,7 @@ def test_a_damaged_run_does_not_hide_the_others(tmp_path):
     assert find_run(tmp_path) == good
 
 
-def test_no_run_and_an_unknown_name_say_what_to_do(tmp_path):
+def test_find_run_without_match_suggests_what_to_do(tmp_path):
     with pytest.raises(RunError, match="clew run"):
         find_run(tmp_path)
     make(tmp_path, "before")
@@ -85,15 +85,15 @@ def test_no_run_and_an_unknown_name_say_what_to_do(tmp_path):
         find_run(tmp_path, "after")
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
-    # Not even root may make folders there.
+def test_create_run_in_unwritable_folder_raises_run_error(tmp_path):
+    # Not even root can make folders there.
     target = Path("/proc/self") if os.geteuid() == 0 else tmp_path
     tmp_path.chmod(0o500)
     with pytest.raises(RunError, match="cannot create a run there"):
         make(target)
 
 
-def test_the_workspace_is_the_nearest_folder_with_runs_or_a_projects_top(tmp_path):
+def test_workspace_of_is_nearest_folder_with_runs_or_project_root(tmp_path):
     (tmp_path / ".git").mkdir()
     inner = tmp_path / "src/pkg"
     inner.mkdir(parents=True)
@@ -110,7 +110,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("field", "value"), BAD)
-def test_a_field_of_the_wrong_type_is_named_and_the_other_runs_are_found(tmp_path, field, value):
+def test_load_run_field_of_wrong_type_is_named(tmp_path, field, value):
     good, _ = make(tmp_path)
     bad, _ = make(tmp_path)
     text = json.loads((bad / "run.json").read_text())
@@ -122,7 +122,7 @@ def test_a_field_of_the_wrong_type_is_named_and_the_other_runs_are_found(tmp_pat
 
 
 @pytest.mark.parametrize("field", ["id", "name", "command", "cwd", "workspace", "spec", "started"])
-def test_a_field_that_is_missing_is_named(tmp_path, field):
+def test_load_run_missing_field_is_named(tmp_path, field):
     folder, _ = make(tmp_path)
     data = json.loads((folder / "run.json").read_text())
     del data[field]
@@ -131,7 +131,7 @@ def test_a_field_that_is_missing_is_named(tmp_path, field):
         load_run(folder)
 
 
-def test_a_description_of_any_bytes_is_a_run_error_at_worst(tmp_path):
+def test_load_run_of_arbitrary_bytes_raises_run_error(tmp_path):
     folder, _ = make(tmp_path)
     for content in (
         b"\xff\xfe",
@@ -145,19 +145,19 @@ def test_a_description_of_any_bytes_is_a_run_error_at_worst(tmp_path):
             load_run(folder)
 
 
-def test_a_command_that_is_no_utf_8_is_kept_as_far_as_it_can_be_shown(tmp_path):
+def test_create_run_with_undecodable_command_replaces_characters(tmp_path):
     folder, _ = create_run(tmp_path, name="n", command=["python", "\udcff.py"], spec="", plan="{}")
     assert load_run(folder).command == ["python", "?.py"]
 
 
-def test_a_field_that_this_version_does_not_know_is_passed_over(tmp_path):
+def test_load_run_ignores_unknown_field(tmp_path):
     folder, info = make(tmp_path)
     data = json.loads((folder / "run.json").read_text()) | {"calibration": [[1, 2]]}
     (folder / "run.json").write_text(json.dumps(data))
     assert load_run(folder) == info
 
 
-def test_a_full_disk_leaves_no_run_behind(tmp_path, monkeypatch):
+def test_create_run_on_full_disk_leaves_no_folder(tmp_path, monkeypatch):
     write = run_module.write_private
 
     def full(path, text):

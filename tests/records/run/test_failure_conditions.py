@@ -1,4 +1,4 @@
-"""What a build fails on, as users write it."""
+"""The conditions of `--fail-on`, as users write them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from clew.records.run.failure_conditions import LimitError, Limits, parse_limits
         (" slower:12.5 % , structure ", Limits(0.125, True)),
     ],
 )
-def test_words_are_understood(text, limits):
+def test_parse_limits_accepts_documented_conditions(text, limits):
     assert parse_limits(text) == limits
 
 
 @pytest.mark.parametrize(
     "text", ["", "faster", "slower:", "slower:fast", "slower:5", "structure:1", "slower,,structure"]
 )
-def test_other_words_are_refused_by_name(text):
+def test_parse_limits_refuses_unknown_conditions_by_name(text):
     with pytest.raises(LimitError, match="unknown --fail-on condition .*; expected slower"):
         parse_limits(text)

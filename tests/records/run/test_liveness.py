@@ -1,4 +1,4 @@
-"""A run that nobody will end is told from one that goes on."""
+"""Liveness: an abandoned run is distinguished from a live run."""
 
 import os
 import shutil
@@ -35,12 +35,12 @@ def make(folder):
     return create_run(folder, name="job", command=["python"], spec="", plan=dump(Plan()))
 
 
-def test_this_process_runs_and_one_that_was_waited_for_does_not():
+def test_is_running_of_this_process_and_of_an_ended_one():
     assert is_running(os.getpid(), time.time_ns())
     assert not is_running(dead_process(), time.time_ns())
 
 
-def test_a_process_nobody_waited_for_has_ended_all_the_same():
+def test_is_running_of_zombie_process_is_false():
     process = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
     process.stdout.read()
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT) is None:
@@ -50,13 +50,13 @@ def test_a_process_nobody_waited_for_has_ended_all_the_same():
 
 
 @pytest.mark.skipif(
-    not os.path.exists("/proc/self/stat"), reason="NO /proc HERE: processes have no start that can be read"
+    not os.path.exists("/proc/self/stat"), reason="NO /proc HERE: the start time of a process cannot be read"
 )
-def test_a_process_that_began_later_is_another_one():
+def test_is_running_of_process_that_began_later_is_false():
     assert not is_running(os.getpid(), time.time_ns() - 10**18)
 
 
-def test_a_run_is_abandoned_when_its_launcher_and_all_its_processes_are_gone(tmp_path):
+def test_run_without_living_launcher_or_process_is_abandoned(tmp_path):
     folder, info = make(tmp_path)
     assert info.launcher == os.getpid() and not is_abandoned(folder, info)
     gone = info._replace(launcher=dead_process())
@@ -66,18 +66,18 @@ def test_a_run_is_abandoned_when_its_launcher_and_all_its_processes_are_gone(tmp
     assert not is_abandoned(folder, gone._replace(finished=1))
 
 
-def test_what_was_read_before_a_run_ended_does_not_have_all_of_it(tmp_path):
+def test_has_all_of_snapshot_before_end_of_run_is_false(tmp_path):
     folder, early = make(tmp_path)
     assert not has_all(folder, early)
     save_run(folder, early._replace(launcher=dead_process()))
-    assert has_all(folder, early)  # nobody will record more
+    assert has_all(folder, early)  # no process will record more
     finish_run(folder, early, 0, [])
     assert has_all(folder, load_run(folder)) and not has_all(folder, early)
     shutil.rmtree(folder)
     assert not has_all(folder, early)
 
 
-def test_a_run_of_another_machine_is_over_once_nobody_passes_it_on_until_somebody_does_again(tmp_path):
+def test_run_of_another_machine_is_abandoned_while_relay_is_silent(tmp_path):
     folder, info = make(tmp_path)
     info = info._replace(host="builder", launcher=dead_process())
     mark = folder / ORIGIN_FILE
@@ -92,7 +92,7 @@ def test_a_run_of_another_machine_is_over_once_nobody_passes_it_on_until_somebod
     assert not is_abandoned(folder, info)
 
 
-def test_a_killed_launcher_is_said_once_and_only_after_its_program_ended(tmp_path):
+def test_killed_launcher_is_reported_once_after_its_program_ended(tmp_path):
     command = [
         sys.executable,
         "-m",
@@ -112,7 +112,7 @@ def test_a_killed_launcher_is_said_once_and_only_after_its_program_ended(tmp_pat
     launcher.wait()
     (folder,) = (tmp_path / ".clew/runs").iterdir()
     _, problems = build(folder)
-    assert [problem.what for problem in problems] == ["the run is not over; this is what has been recorded so far"]
+    assert [problem.what for problem in problems] == ["the run is not over; this is its recording so far"]
     (trace,) = trace_files(folder)
     os.kill(int(trace.name.partition("-")[0]), 9)
     while not is_abandoned(folder, load_run(folder)):
@@ -120,13 +120,13 @@ def test_a_killed_launcher_is_said_once_and_only_after_its_program_ended(tmp_pat
     for _ in range(2):
         graph, problems = open_graph(folder)
         said = [problem.what for problem in problems]
-        assert said[0] == "the launcher was killed: how the program ended is not known"
+        assert said[0] == "the launcher was killed: it is unknown how the program ended"
         assert [what for what in said[1:] if "launcher" in what or "not over" in what] == []
         assert graph.processes[0].died
     assert (folder / STORE_FOLDER).exists()
 
 
-def test_a_run_of_an_older_clew_has_no_launcher_and_is_taken_as_it_was(tmp_path):
+def test_run_of_older_clew_without_launcher_is_not_abandoned(tmp_path):
     folder, info = make(tmp_path)
     save_run(folder, info._replace(launcher=0))
     assert [problem.what for problem in build(folder)[1]][-1].startswith("the run is not over")

@@ -1,4 +1,4 @@
-"""The texts that are kept of a run's source files: those that ran, and no others as if they had."""
+"""Saved texts of a run's source files: the texts that ran are certain, all others are marked uncertain."""
 
 import hashlib
 import os
@@ -44,58 +44,58 @@ def state_of(path):
     return status.st_mtime_ns, status.st_size
 
 
-def kept(run, path):
-    """The text, whether it is certain, and why not."""
+def saved(run, path):
+    """Return the saved text, whether it is certain, and why not."""
     source = source_snapshots.index(run).get(str(path))
     return source and (source_snapshots.text(run, source), source.certain, source.why)
 
 
-def test_a_file_as_it_was_when_it_was_loaded_is_certain_however_late_it_is_kept(run, file):
+def test_source_snapshot_of_file_unchanged_since_loading_is_certain(run, file):
     source_snapshots.keep(run, [process(file, state=state_of(file), began=NOW - 10**12)])
-    assert kept(run, file) == (TEXT, True, "")
+    assert saved(run, file) == (TEXT, True, "")
 
 
-def test_a_file_that_nobody_touched_since_before_the_process_began_is_certain(run, file):
+def test_source_snapshot_of_file_older_than_the_process_is_certain(run, file):
     source_snapshots.keep(run, [process(file)])
-    assert kept(run, file) == (TEXT, True, "")
+    assert saved(run, file) == (TEXT, True, "")
 
 
-def test_an_old_time_of_a_file_that_was_put_there_later_does_not_count(run, file):
-    os.utime(file, (1, 1))  # as cp -p and rsync do; the time of its change is now
+def test_source_snapshot_with_old_mtime_but_new_ctime_is_uncertain(run, file):
+    os.utime(file, (1, 1))  # as cp -p and rsync do; its ctime is now
     source_snapshots.keep(run, [process(file, began=NOW - 10**12)])
-    assert kept(run, file) == (TEXT, False, "it was changed during the run")
+    assert saved(run, file) == (TEXT, False, "it was changed during the run")
 
 
-def test_a_file_that_was_changed_after_it_was_loaded_is_not_certain(run, file):
+def test_source_snapshot_of_file_changed_after_loading_is_uncertain(run, file):
     before = state_of(file)
     file.write_text(TEXT + "\nmore = 1\n")
     source_snapshots.keep(run, [process(file, state=before)])
-    assert kept(run, file) == (TEXT + "\nmore = 1\n", False, "it was changed after it had been loaded")
+    assert saved(run, file) == (TEXT + "\nmore = 1\n", False, "it was changed after it had been loaded")
 
 
 @pytest.mark.parametrize("text", [TEXT.replace("serve", "other"), "\n" + TEXT, ""])
-def test_a_text_that_the_functions_cannot_be_of_is_not_kept(run, file, text):
+def test_source_snapshot_of_text_without_the_functions_is_not_saved(run, file, text):
     before = state_of(file)
     file.write_text(text)
     source_snapshots.keep(run, [process(file, state=before)])
-    assert kept(run, file) is None
+    assert saved(run, file) is None
     assert source_snapshots.index(run) == {}
 
 
-def test_a_decorated_function_begins_at_its_decorator(run, file):
+def test_source_snapshot_of_decorated_function_is_saved(run, file):
     file.write_text("import x\n\n\n@x.cached\ndef serve():\n    return 1\n")
     source_snapshots.keep(run, [process(file, began=NOW - 10**12)])
-    assert kept(run, file)[1] is False
+    assert saved(run, file)[1] is False
 
 
-def test_processes_that_met_different_versions_make_it_uncertain(run, file):
+def test_source_snapshot_of_file_loaded_in_two_versions_is_uncertain(run, file):
     now = state_of(file)
     other = now[0] - 1, now[1]
     source_snapshots.keep(run, [process(file, state=now), process(file, state=other)])
-    assert kept(run, file) == (TEXT, False, "processes of the run loaded different versions of it")
+    assert saved(run, file) == (TEXT, False, "processes of the run loaded different versions of it")
 
 
-def test_what_git_has_of_an_unchanged_commit_is_certain(tmp_path, run, file):
+def test_source_snapshot_from_clean_commit_is_certain(tmp_path, run, file):
     def git(*words):
         done = subprocess.run(
             ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@t", *words],
@@ -116,31 +116,31 @@ def test_what_git_has_of_an_unchanged_commit_is_certain(tmp_path, run, file):
         (run / source_snapshots.INDEX_FILE).unlink(missing_ok=True)
         save_run(run, info._replace(commit=commit, dirty=dirty))
         source_snapshots.keep(run, [process(file, state=before)])
-        assert kept(run, file) == expected
-    # It was another text than the commit's, whatever git says.
+        assert saved(run, file) == expected
+    # The loaded text was not the commit's, although git says so.
     (run / source_snapshots.INDEX_FILE).unlink()
     save_run(run, info._replace(commit=commit))
     source_snapshots.keep(run, [process(file, state=(before[0], before[1] + 1))])
-    assert kept(run, file)[1] is False
+    assert saved(run, file)[1] is False
 
 
-def test_what_is_certain_stays_whatever_happens_to_the_file(run, file):
+def test_source_snapshot_that_is_certain_is_never_replaced(run, file):
     records = [process(file, state=state_of(file))]
     source_snapshots.keep(run, records)
     file.write_text("something else\n")
     source_snapshots.keep(run, records)
     file.unlink()
     source_snapshots.keep(run, records)
-    assert kept(run, file) == (TEXT, True, "")
+    assert saved(run, file) == (TEXT, True, "")
 
 
-def test_what_is_not_of_the_program_is_not_kept(run, file):
+def test_source_snapshot_of_code_without_a_program_file_is_not_saved(run, file):
     for kind, path in (("adapter", file), ("builtin", ""), ("function", "<string>"), ("function", "relative.py")):
         source_snapshots.keep(run, [process(path, kind=kind)])
     assert source_snapshots.index(run) == {}
 
 
-def test_texts_are_private_and_shared_by_runs(tmp_path, run, file):
+def test_source_snapshot_texts_are_private_and_shared_by_runs(tmp_path, run, file):
     source_snapshots.keep(run, [process(file)])
     other, _ = create_run(tmp_path, name="other", command=["python"], spec="", plan=dump(Plan()))
     source_snapshots.keep(other, [process(file)])
@@ -150,7 +150,7 @@ def test_texts_are_private_and_shared_by_runs(tmp_path, run, file):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_text_goes_when_no_run_names_it_any_more_and_not_before(tmp_path, run, file):
+def test_prune_removes_old_text_only_without_references(tmp_path, run, file):
     source_snapshots.keep(run, [process(file)])
     (text,) = (tmp_path / ".clew/sources").glob("??/*.z")
     old = time.time() - 2 * source_snapshots.PRUNED_EVERY
@@ -160,13 +160,13 @@ def test_a_text_goes_when_no_run_names_it_any_more_and_not_before(tmp_path, run,
     remove_run(run)
     os.utime(text)
     source_snapshots.prune(tmp_path)
-    assert text.exists()  # a run that ends just now may name it in a moment
+    assert text.exists()  # a run that is ending may refer to it soon
     os.utime(text, (old, old))
     source_snapshots.prune(tmp_path)
     assert not text.exists()
 
 
-def test_the_oldest_texts_go_when_there_are_too_many(tmp_path, run, monkeypatch):
+def test_prune_removes_oldest_texts_beyond_the_limit(tmp_path, run, monkeypatch):
     paths = []
     for number in range(4):
         path = tmp_path / f"{number}.py"
@@ -180,7 +180,7 @@ def test_the_oldest_texts_go_when_there_are_too_many(tmp_path, run, monkeypatch)
         size = text.stat().st_size
     monkeypatch.setattr(source_snapshots, "MOST", 2 * size + 1)
     source_snapshots.prune(tmp_path)
-    assert [kept(run, path)[0] is not None for path in paths] == [False, False, True, True]
+    assert [saved(run, path)[0] is not None for path in paths] == [False, False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -188,23 +188,23 @@ def test_the_oldest_texts_go_when_there_are_too_many(tmp_path, run, monkeypatch)
               '{"format": 1, "files": {"a": {"digest": "../../x", "certain": true, "why": ""}}}',
               '{"format": 1, "files": 7}'],
 )  # fmt: skip
-def test_a_damaged_index_is_as_none(run, file, index):
+def test_source_snapshot_damaged_index_is_empty_and_rebuilt(run, file, index):
     (run / source_snapshots.INDEX_FILE).write_text(index)
     assert source_snapshots.index(run) == {}
     source_snapshots.keep(run, [process(file)])
-    assert kept(run, file) == (TEXT, True, "")
+    assert saved(run, file) == (TEXT, True, "")
 
 
-def test_a_damaged_text_is_none(tmp_path, run, file):
+def test_source_snapshot_damaged_text_is_missing(tmp_path, run, file):
     source_snapshots.keep(run, [process(file)])
     (text,) = (tmp_path / ".clew/sources").glob("??/*.z")
     whole = text.read_bytes()
     for damaged in (b"", whole[:-1], whole[:9] + bytes([whole[9] ^ 1]) + whole[10:]):
         text.write_bytes(damaged)
-        assert kept(run, file)[0] is None
+        assert saved(run, file)[0] is None
 
 
-def test_a_disk_that_refuses_keeps_nothing_and_says_nothing(run, file, monkeypatch):
+def test_source_snapshot_on_full_disk_saves_nothing_silently(run, file, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -214,8 +214,8 @@ def test_a_disk_that_refuses_keeps_nothing_and_says_nothing(run, file, monkeypat
     source_snapshots.keep(run / "not there", [process(file)])
 
 
-def test_a_recorded_program_has_its_texts_kept_as_it_loaded_them(tmp_path):
-    """`helper` changes itself on disk once it is loaded, `app` while nobody looks: only the second is certain."""
+def test_run_saves_source_texts_as_loaded(tmp_path):
+    """`helper` changes its file after it was loaded, `app` does not change: only `app` is certain."""
     (tmp_path / "app.py").write_text("import helper\n\n\ndef main():\n    helper.run()\n\n\nmain()\n")
     (tmp_path / "helper.py").write_text(
         "def run():\n    with open(__file__, 'a') as file:\n        file.write('# changed\\n')\n"

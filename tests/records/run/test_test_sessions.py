@@ -1,4 +1,4 @@
-"""Which test sessions a revision's name stands for, and which are kept."""
+"""Test sessions: the sessions that a revision's name refers to, and the sessions that are retained."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def git(folder, *words):
 
 @pytest.fixture
 def project(tmp_path):
-    """Three commits; the first is tagged."""
+    """Make a repository with three commits; the first is tagged."""
     git(tmp_path, "init", "-q", "-b", "main", ".")
     (tmp_path / ".gitignore").write_text(".clew\n")
     for number in range(3):
@@ -51,7 +51,7 @@ def ids(chosen):
     return {info.id for _, info in chosen.runs}
 
 
-def test_what_is_checked_out_is_known_with_whether_it_was_changed(project, tmp_path_factory):
+def test_git_revision_current_is_head_and_whether_files_changed(project, tmp_path_factory):
     head = git(project, "rev-parse", "HEAD")
     assert git_revision.current(project) == (head, False)
     (project / "unknown.txt").write_text("git does not know it")
@@ -61,27 +61,27 @@ def test_what_is_checked_out_is_known_with_whether_it_was_changed(project, tmp_p
     assert git_revision.current(tmp_path_factory.mktemp("bare")) is None
 
 
-def test_a_name_stands_for_the_sessions_of_its_commit_without_changes(project):
+def test_find_sessions_by_revision_returns_its_clean_sessions(project):
     first, _, head = commits(project)
     clean = {session(project, "a", head), session(project, "b", head)}
     session(project, "c", head, dirty=True)
     old = session(project, "d", first)
     for name in ("HEAD", "main", head, head[:10]):
         found = find_sessions(project, name)
-        assert ids(found) == clean and not found.behind, name
+        assert ids(found) == clean and not found.distance, name
     assert ids(find_sessions(project, "v1")) == {old}
     assert find_sessions(project, "v1").title == f"v1 ({first[:9]})"
     assert ids(find_sessions(project, "HEAD", without=[next(iter(clean))])) < clean
 
 
-def test_a_commit_without_sessions_stands_for_the_nearest_before_it(project):
+def test_find_sessions_of_commit_without_sessions_uses_nearest_ancestor(project):
     first, _, _ = commits(project)
     session(project, "a", first)
     found = find_sessions(project, "HEAD")
-    assert found.behind == 2 and "2 commits before" in found.title
+    assert found.distance == 2 and "2 commits earlier" in found.title
 
 
-def test_an_id_and_nothing_stand_for_one_session(project):
+def test_find_sessions_by_id_or_empty_name_returns_one_session(project):
     first, _, head = commits(project)
     session(project, "a", first)
     changed = session(project, "b", head, dirty=True)
@@ -90,7 +90,7 @@ def test_an_id_and_nothing_stand_for_one_session(project):
     assert ids(find_sessions(project, "")) == set(newest)
 
 
-def test_sessions_that_did_not_go_to_their_end_stand_for_nothing(project):
+def test_find_sessions_ignores_incomplete_sessions(project):
     _, _, head = commits(project)
     session(project, "interrupted", head, exit_code=2)
     session(project, "running", head, exit_code=None, finished=None)
@@ -107,23 +107,23 @@ def test_sessions_that_did_not_go_to_their_end_stand_for_nothing(project):
         ("v1", "no test session of v1"),
     ],
 )
-def test_names_without_sessions_are_refused(project, name, text):
+def test_find_sessions_of_name_without_sessions_is_refused(project, name, text):
     _, second, _ = commits(project)
     session(project, "a", second)
     with pytest.raises(RevisionError, match=text) as caught:
         find_sessions(project, name)
     if name == "v1":
-        assert second[:9] in str(caught.value), "what there is"
+        assert second[:9] in str(caught.value), "the error names a commit with sessions"
 
 
-def test_outside_of_a_repository_a_session_is_found_by_its_id(tmp_path):
+def test_find_sessions_outside_a_repository_finds_by_id(tmp_path):
     one = session(tmp_path, "a")
     assert ids(find_sessions(tmp_path, one)) == {one}
     with pytest.raises(RevisionError, match="not a git repository"):
         find_sessions(tmp_path, "HEAD")
 
 
-def test_the_newest_sessions_are_kept_with_and_without_changes(project):
+def test_keep_sessions_retains_newest_clean_and_dirty_ones(project):
     _, _, head = commits(project)
     program = session(project, "program", tests=False)
     clean = [session(project, f"clean{number}", head) for number in range(4)]
@@ -136,7 +136,7 @@ def test_the_newest_sessions_are_kept_with_and_without_changes(project):
     assert sum(name in clean for name in kept) == sum(name in dirty for name in kept) == 2
 
 
-def test_a_session_that_goes_on_is_kept(project):
+def test_keep_sessions_retains_live_session(project):
     going_on = session(project, "a", finished=None, exit_code=None)
     session(project, "b")
     assert keep_sessions(project, 1) == []

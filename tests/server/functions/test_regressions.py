@@ -1,4 +1,4 @@
-"""What a comparison says of functions: who is named for what, with which numbers, and where."""
+"""A comparison names the functions that regressed, with their numbers and places."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def rows(session, before, after):
     return find(session, baseline.find(session.workspace, before), after, Task()).rows
 
 
-def test_two_healthy_runs_have_no_findings(session):
+def test_regressions_two_healthy_runs_have_no_findings(session):
     assert rows(session, "before", "same") == ()
 
 
-def test_the_function_that_got_slower_is_named_with_its_numbers(session):
+def test_regressions_name_the_slower_function_with_its_numbers(session):
     (found,) = rows(session, "before", "slow")
     assert (found.kind, found.label) == ("slower", "app:show_store")
     assert found.short.startswith("+") and found.short.endswith(" %) since before, 30 requests, p < 0.001")
@@ -64,13 +64,13 @@ def test_regressions_name_the_caller_of_a_missing_call(session):
     assert found[0].short.startswith("calls app.audit once less since more, 30 requests")
 
 
-def test_a_finding_opens_its_category(session):
+def test_regression_opens_its_category_in_compare(session):
     (found,) = rows(session, "before", "slow")
     answer = handler("clew/compare")(session, found.params, Task())
     assert answer.graph.category == found.params.category == answer.rows[0].category
 
 
-def test_what_only_the_list_of_suspects_shows_is_named_with_its_rank(session):
+def test_regressions_error_found_by_localize_has_the_rank_of_its_suspect(session):
     (found,) = rows(session, "works", "fails")
     assert (found.kind, found.label) == ("suspect", "app:parse")
     assert found.short == ("suspect 1 since works: an error is logged in 0 % -> 17 % of visits, 90 requests, p < 0.001")
@@ -80,7 +80,7 @@ def test_what_only_the_list_of_suspects_shows_is_named_with_its_rank(session):
     assert answer.suspects[0].method == found.label
 
 
-def test_runs_without_requests_cannot_be_compared_and_it_is_said_what_to_do(session):
+def test_regressions_run_without_requests_raises_and_hints_at_the_spec(session):
     for before, after in (("before", "empty"), ("empty", "before")):
         with pytest.raises(ClewError, match="there are no requests in empty; mark where they begin in a spec"):
             rows(session, before, after)

@@ -1,4 +1,4 @@
-"""What rules of a spec gave in a run, counted against a run that is known, and by hand."""
+"""The statistics of spec rules in a run equal counts of a known run and counts made by hand."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ from clew.server.session.specs import Specs
 from clew.server.text import units
 
 
-def test_rates_are_sums_over_the_sites():
+def test_site_rates_together_sum_over_distinct_sites():
     graph = SimpleNamespace(
         sites=[None] * 3,
         site=np.array([1, 1, 2, 2, 2], np.uint32),
@@ -35,7 +35,7 @@ def spec_of(shop, text):
     return SpecText((shop / "any.esl").as_uri(), text)
 
 
-def test_lens_and_hover_count_what_the_run_has(shop, session):
+def test_spec_lens_and_hover_count_the_events_of_the_run(shop, session):
     run = session.open("", Task())
     sites = [number for number, site in enumerate(run.graph.sites) if site.label == "shop.app:order"]
     of_it = np.isin(np.asarray(run.graph.site), sites)
@@ -48,7 +48,7 @@ def test_lens_and_hover_count_what_the_run_has(shop, session):
     assert f"{units.count(events, 'event')}, " in text and f" {units.count(calls, 'call')}, " in text
 
 
-def test_a_function_that_is_too_hot_is_named_with_its_cost(shop, session, monkeypatch):
+def test_rule_statistics_hot_function_is_a_problem_with_its_rate(shop, session, monkeypatch):
     specs = specs_of(session)
     checked = specs.check(
         str(shop / "any.esl"), "include standard;\nscope shop.stock:Stock.lookup;\nscope shop.none;\n"
@@ -64,6 +64,6 @@ def test_a_function_that_is_too_hot_is_named_with_its_cost(shop, session, monkey
     )
 
 
-def test_large_numbers_are_said_roughly():
+def test_units_roughly_shortens_large_numbers():
     said = [units.roughly(number) for number in (0, 812, 9_990, 12_345, 1_234_567, 37_000_000)]
     assert said == ["0", "812", "9,990", "12 k", "1.2 M", "37 M"]

@@ -1,4 +1,4 @@
-"""Guided analyses: their questions, what they find, and that the query they leave behind finds the same."""
+"""Guides: their questions, their findings, and that the query they save finds the same."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ def ask(session, analysis, answers=(), step=0):
 
 
 def first_answers(session, analysis):
-    """The first choice of every question."""
+    """Return the first choice of every question."""
     answers = []
     for number in itertools.count():
         found = ask(session, analysis, answers)
@@ -35,20 +35,20 @@ def session(shop):
     return Session(shop)
 
 
-def test_the_errors_of_a_run_are_followed_to_their_cause(session, line_of):
+def test_errors_guide_follows_an_error_to_its_cause(session, line_of):
     answers = first_answers(session, "errors")
     groups, chain, root, differ, suspects = (ask(session, "errors", answers, step).step for step in range(5))
     (group,) = groups.rows
     assert group.cells[:2] == ["1", "ERROR"] and group.cells[-1] == "Order failed: item 17 is sold out"
     assert group.location.line == line_of("shop/app.py", "Order failed")
-    assert [row.cells[0] for row in chain.rows][1] == "Stock.lookup (item 17) used what Stock.mark_sold defined"
+    assert [row.cells[0] for row in chain.rows][1] == "Stock.lookup used item 17, which Stock.mark_sold defined"
     assert chain.view == "slice" and chain.params["target"]["event"] == group.event
     assert root.sentence.startswith("Thread MainThread of shop.app began, ")
     assert differ.sentence == "1 request failed, 19 of the same kind did not; they make the same calls."
     assert suspects.rows[0].cells[1] == "shop.app:check"
 
 
-def test_the_path_of_the_slowest_request_names_what_it_waits_for(session):
+def test_path_guide_of_slowest_request_names_its_waits(session):
     answers = first_answers(session, "path")
     assert answers[1:] == ["order", "slowest"]
     times, path, waits, together, what_if = (ask(session, "path", answers, step).step for step in range(5))
@@ -59,7 +59,7 @@ def test_the_path_of_the_slowest_request_names_what_it_waits_for(session):
     assert what_if.rows[0].cells[0] == "shop.stock:Stock.lookup"
 
 
-def test_a_regression_is_led_back_to_its_function(session, line_of):
+def test_regression_guide_finds_the_slower_function(session, line_of):
     answers = first_answers(session, "regression")
     changes, functions, suspects, code = (ask(session, "regression", answers, step).step for step in range(4))
     assert changes.rows[0].cells[:2] == ["response-time", "order"]
@@ -70,7 +70,7 @@ def test_a_regression_is_led_back_to_its_function(session, line_of):
 
 
 @pytest.mark.parametrize("analysis", ANALYSES)
-def test_the_query_that_is_left_behind_finds_the_same(session, shop, analysis):
+def test_guide_saved_query_has_the_findings_of_the_guide(session, shop, analysis):
     answers = first_answers(session, analysis)
     count = ask(session, analysis, answers).steps
     last = ask(session, analysis, answers, count - 1)
@@ -90,7 +90,7 @@ def test_the_query_that_is_left_behind_finds_the_same(session, shop, analysis):
         assert sentences and all(sentence in done.stdout for sentence in sentences)
 
 
-def test_a_query_that_was_changed_is_never_overwritten(session):
+def test_guide_saved_query_edited_by_user_is_not_overwritten(session):
     answers = first_answers(session, "path")
     first = Path(ask(session, "path", answers, 4).saved)
     assert ask(session, "path", answers, 4).saved == str(first), "an unchanged one is"
@@ -102,7 +102,7 @@ def test_a_query_that_was_changed_is_never_overwritten(session):
     first.unlink()
 
 
-def test_where_a_query_cannot_be_saved_all_is_told_that_was_found(session, shop):
+def test_guide_query_that_cannot_be_saved_leaves_the_answer_complete(session, shop):
     answers = first_answers(session, "path")
     folder, away = shop / ".clew/queries", shop / ".clew/queries-away"
     if folder.exists():
@@ -121,7 +121,7 @@ def test_where_a_query_cannot_be_saved_all_is_told_that_was_found(session, shop)
             away.rename(folder)
 
 
-def test_what_is_no_choice_or_not_there_is_explained(session, tmp_path):
+def test_guide_unknown_answer_step_or_missing_run_is_explained(session, tmp_path):
     with pytest.raises(ClewError, match="is no longer one of the choices; start again"):
         ask(session, "errors", ["no such run"])
     with pytest.raises(ClewError, match="there is no step 9; there are 5, from 0"):
@@ -136,7 +136,7 @@ def analyse(shop, *words):
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
 
-def test_the_command_takes_the_first_choices_or_those_that_are_named(shop):
+def test_analyse_command_takes_first_choices_or_given_answers(shop):
     done = analyse(shop, "path", "--yes")
     assert done.returncode == 0, done.stderr
     assert "2. Critical path" in done.stdout and done.stdout.rstrip().endswith("path.py")

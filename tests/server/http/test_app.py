@@ -77,7 +77,7 @@ def client(server):
     return Client(server)
 
 
-def test_runs_are_listed(client, workspace):
+def test_rpc_runs_lists_the_runs_of_the_workspace(client, workspace):
     folder = record(workspace, "first")
     status, answer = client.rpc("clew/runs")
     assert status == 200
@@ -85,7 +85,7 @@ def test_runs_are_listed(client, workspace):
     assert answer["result"]["selected"] == folder.name
 
 
-def test_a_run_is_selected_by_name(client, workspace):
+def test_rpc_select_run_by_name_changes_the_selected_run(client, workspace):
     older = record(workspace, "older")
     newer = record(workspace, "newer")
     assert client.rpc("clew/runs")[1]["result"]["selected"] == newer.name
@@ -94,14 +94,14 @@ def test_a_run_is_selected_by_name(client, workspace):
     assert client.rpc("clew/selectRun", {"run": ""})[1]["result"]["selected"] == newer.name
 
 
-def test_an_answer_that_cannot_be_is_a_message(client, workspace):
+def test_rpc_unknown_run_returns_an_error_message(client, workspace):
     status, answer = client.rpc("clew/selectRun", {"run": "gone"})
     assert status == 200
     assert "no run named 'gone'" in answer["error"]["message"]
 
 
 @pytest.mark.parametrize("token", [False, "Bearer wrong", "Bearer ", "Basic abc", "Bearer tökén"])
-def test_without_the_token_nothing_is_answered(client, token):
+def test_http_request_without_valid_token_gets_401(client, token):
     token = token.encode().decode("latin-1") if token else token
     for method, path in (
         ("POST", "/rpc"),
@@ -116,7 +116,7 @@ def test_without_the_token_nothing_is_answered(client, token):
         assert client.server.token not in data.decode()
 
 
-def test_the_token_in_the_address_opens_the_page_and_its_files(client, server):
+def test_http_token_in_address_serves_the_page_and_sets_a_cookie(client, server):
     response, data = client.ask("GET", f"/?token={server.token}", token=False)
     assert (response.status, data.decode()) == (200, PAGE)
     cookie = response.headers["Set-Cookie"]
@@ -127,7 +127,7 @@ def test_the_token_in_the_address_opens_the_page_and_its_files(client, server):
         assert response.headers["Content-Type"].startswith(kind)
 
 
-def test_a_cookie_alone_asks_no_questions(client, server):
+def test_http_cookie_alone_does_not_authorize_rpc_or_events(client, server):
     cookie = f"clew-{server.port}={server.token}"
     response, _ = client.ask("POST", "/rpc", '{"method": "clew/runs"}', token=False, Cookie=cookie)
     assert response.status == 401
@@ -136,20 +136,20 @@ def test_a_cookie_alone_asks_no_questions(client, server):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "", "0.0.0.0"])
-def test_another_host_is_refused(client, host):
+def test_http_request_with_another_host_header_gets_403(client, host):
     for method, path in (("POST", "/rpc"), ("GET", "/"), ("GET", "/events")):
         response, data = client.ask(method, path, '{"method": "clew/runs"}' if method == "POST" else None, Host=host)
         assert response.status == 403
 
 
-def test_another_sites_page_is_refused(client, server):
+def test_http_request_with_another_origin_gets_403(client, server):
     body = '{"method": "clew/runs"}'
     assert client.ask("POST", "/rpc", body, Origin="https://evil.example")[0].status == 403
     assert client.ask("POST", "/rpc", body, Origin="null")[0].status == 403
     assert client.ask("POST", "/rpc", body, Origin=f"http://127.0.0.1:{server.port}")[0].status == 200
 
 
-def test_every_answer_has_the_content_policy(client, server):
+def test_http_every_response_has_the_security_headers(client, server):
     for method, path, token in (
         ("GET", "/", True),
         ("GET", "/gone", True),
@@ -179,7 +179,7 @@ def test_every_answer_has_the_content_policy(client, server):
         "/" + "a" * 5000,
     ],
 )
-def test_no_file_outside_the_panel_is_served(client, path):
+def test_http_path_outside_the_panel_folder_gets_404(client, path):
     response, data = client.ask("GET", path)
     assert response.status == 404
     assert b"secret" not in data.replace(b"secret.txt", b"")
@@ -196,13 +196,13 @@ def test_no_file_outside_the_panel_is_served(client, path):
         ('{"method": "clew/slice", "params": {}}', 400),
     ],
 )
-def test_a_malformed_request_is_refused_with_a_sentence(client, body, status):
+def test_rpc_malformed_request_gets_400_and_a_message(client, body, status):
     response, data = client.ask("POST", "/rpc", body)
     assert response.status == status
     assert json.loads(data)["error"]["message"]
 
 
-def test_a_request_that_is_too_long_is_refused_unread(server):
+def test_rpc_request_that_is_too_long_gets_413_before_its_body(server):
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     # The answer comes although not one byte of the body was sent.
     headers = {"Authorization": f"Bearer {server.token}", "Content-Length": str((1 << 20) + 1)}
@@ -220,7 +220,7 @@ def test_http_connection_carries_many_requests(server, workspace):
     connection.close()
 
 
-def test_a_new_run_is_announced(server, workspace):
+def test_events_stream_announces_a_new_run(server, workspace):
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
     connection.request("GET", f"/events?token={server.token}")
     response = connection.getresponse()
@@ -232,7 +232,7 @@ def test_a_new_run_is_announced(server, workspace):
     connection.close()
 
 
-def test_a_page_that_is_slow_to_listen_hears_the_newest_of_each_run_and_is_bounded():
+def test_changes_slow_listener_gets_the_newest_per_run_up_to_a_limit():
     changes = Changes()
     seen = changes.number
     for number in range(1000):
@@ -249,7 +249,7 @@ def test_a_page_that_is_slow_to_listen_hears_the_newest_of_each_run_and_is_bound
     assert len(changes.wait(seen, 1)[1]) == MOST_NEWS
 
 
-def test_a_run_that_goes_on_is_announced_as_it_grows(server, workspace):
+def test_events_stream_announces_a_live_run_as_it_grows(server, workspace):
     (workspace / "app.py").write_text(GROWS)
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.request("GET", f"/events?token={server.token}")
@@ -279,7 +279,7 @@ go()
 """
 
 
-def test_a_mistake_in_clew_is_a_message_and_no_traceback(client, monkeypatch):
+def test_rpc_internal_error_gets_500_without_a_traceback(client, monkeypatch):
     monkeypatch.setattr("clew.server.session.requests.runs", lambda *_: 1 / 0)
     status, answer = client.rpc("clew/runs")
     assert status == 500
@@ -290,7 +290,7 @@ def test_http_server_listens_on_loopback_only(server):
     assert server.server_address[0] == "127.0.0.1"
 
 
-def test_a_taken_port_is_named(static, workspace):
+def test_http_server_port_in_use_raises_with_the_port(static, workspace):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -299,12 +299,12 @@ def test_a_taken_port_is_named(static, workspace):
             PanelServer(Session(workspace), port, static)
 
 
-def test_a_panel_that_is_not_built_is_named(tmp_path):
+def test_http_server_without_built_panel_raises_with_the_make_target(tmp_path):
     with pytest.raises(ServerError, match="make panel"):
         PanelServer(Session(tmp_path), 0, tmp_path)
 
 
-def test_views_of_the_workspace_are_served_where_it_is_trusted(server, client, workspace):
+def test_http_custom_views_are_served_only_in_a_trusted_workspace(server, client, workspace):
     folder = workspace / ".clew" / "views"
     folder.mkdir(parents=True)
     (folder / "calls.js").write_text("export default {};")
@@ -320,7 +320,7 @@ def test_views_of_the_workspace_are_served_where_it_is_trusted(server, client, w
     assert client.ask("GET", "/views/calls.js")[0].status == 404
 
 
-def test_work_ends_when_the_client_hangs_up(server, monkeypatch):
+def test_rpc_client_that_hangs_up_cancels_its_work(server, monkeypatch):
     began, ended = threading.Event(), threading.Event()
 
     def slow(_session, _params, task):
@@ -344,7 +344,7 @@ def test_work_ends_when_the_client_hangs_up(server, monkeypatch):
     assert ended.wait(10)
 
 
-def test_a_client_that_sends_the_next_request_early_gets_both_answers(server):
+def test_rpc_pipelined_requests_both_get_answers(server):
     body = b'{"method": "clew/runs", "params": {}}'
     request = (
         f"POST /rpc HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"

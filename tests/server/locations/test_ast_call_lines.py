@@ -1,4 +1,4 @@
-"""In which line of a function a call can only be: the one that ends in `# here`; without one none may be told."""
+"""The only line of a function that a call can be in is the line ending in `# here`; without such a line it is unknown."""
 
 import textwrap
 
@@ -23,7 +23,7 @@ CALLS = {
     "a class": ("app:Stock.__init__", "class Stock: pass\ndef f():\n    Stock()  # here"),
     "in a nested function": ("app:f.<locals>.inner", "def f():\n    def inner(): pass\n    inner()  # here"),
     "awaited": ("app:helper", "async def f():\n    await helper()  # here\nasync def helper(): pass"),
-    # What is ambiguous is nowhere.
+    # Ambiguous calls have no line.
     "twice": ("app:helper", "def f():\n    helper()\n    helper()\ndef helper(): pass"),
     "a parameter of that name": ("app.tools:helper", "def f(helper):\n    helper()"),
     "of another module": ("other.tools:helper", "from app.tools import helper\ndef f():\n    helper()"),
@@ -68,17 +68,17 @@ def function(text):
 
 
 @pytest.mark.parametrize(("label", "text"), CALLS.values(), ids=CALLS)
-def test_a_call_is_in_the_one_line_that_can_be_meant(label, text):
+def test_call_lines_call_has_a_line_only_if_unambiguous(label, text):
     assert call_lines(text).of_callee(function(text), "app", Callee(*label.split(":"))) == expected(text)
 
 
 @pytest.mark.parametrize(("through", "text"), WAITS.values(), ids=WAITS)
-def test_a_wait_is_in_the_one_line_that_can_be_meant(through, text):
+def test_call_lines_wait_has_a_line_only_if_unambiguous(through, text):
     found = call_lines(text).of_wait(function(text), "app", through, [Callee("app", "helper")])
     assert found == expected(text)
 
 
-def test_a_text_that_does_not_parse_has_none():
+def test_call_lines_of_text_that_does_not_parse_is_missing():
     assert call_lines(textwrap.dedent("def f(:\n")) is None
 
 

@@ -39,7 +39,7 @@ SOURCE = textwrap.dedent(
 
 
 def functions_of(code):
-    """Qualified names and first lines as the interpreter has them: the oracle."""
+    """Yield qualified names and first lines as the interpreter has them (the oracle)."""
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             if (
@@ -51,30 +51,30 @@ def functions_of(code):
             yield from functions_of(constant)
 
 
-def test_every_function_is_where_the_interpreter_says():
+def test_outline_has_every_function_where_the_interpreter_has_it():
     expected = sorted(functions_of(compile(SOURCE, "x", "exec")))
     found = outline(SOURCE)
     assert sorted((d.qualname, d.first_line) for ds in found.values() for d in ds if "<" not in d.qualname) == expected
     assert [d.qualname for d in found["plain.<lambda>"]] == ["plain.<lambda>"]
 
 
-def test_a_function_that_moved_is_found_by_name():
+def test_current_definition_of_moved_function_is_found_by_name():
     moved = "# new\n# lines\n" + SOURCE
     before = current(outline(SOURCE), "plain", 5)
     assert current(outline(moved), "plain", before.first_line).line == before.line + 2
 
 
-def test_definition_among_two_of_one_name_is_the_nearest():
+def test_current_definition_among_two_of_one_name_is_the_nearest():
     getter, setter = outline(SOURCE)["Box.size"]
     assert current(outline(SOURCE), "Box.size", getter.first_line) == getter
     assert current(outline(SOURCE), "Box.size", setter.first_line) == setter
 
 
-def test_a_local_function_is_found_by_its_runtime_name():
+def test_current_definition_of_local_function_is_found_by_runtime_name():
     assert current(outline(SOURCE), "Box.size.<locals>.inner", 16).qualname == "Box.size.inner"
 
 
-def test_the_innermost_function_around_a_line_is_meant():
+def test_around_line_lists_functions_from_the_innermost():
     found = outline(SOURCE)
     inner = found["Box.size.inner"][0]
     assert [one.qualname for one in around(found, inner.line)] == ["Box.size.inner", "Box.size"]
@@ -82,16 +82,16 @@ def test_the_innermost_function_around_a_line_is_meant():
     assert around(found, 1) == []
 
 
-def test_a_removed_function_is_not_found():
+def test_current_definition_of_removed_function_is_missing():
     assert current(outline(SOURCE), "gone", 3) is None
 
 
-def test_a_text_in_the_middle_of_an_edit_has_no_outline():
+def test_outline_of_text_that_does_not_parse_is_missing():
     assert outline("def f(:\n") is None
     assert outline("x = '\0'") is None
     assert current(None, "f", 1) is None
 
 
 @given(st.text())
-def test_any_text_at_all_is_survived(text):
+def test_outline_accepts_any_text(text):
     outline(text)

@@ -1,4 +1,4 @@
-"""Recorded lines in a text that was edited since, in every feature that shows some."""
+"""Recorded lines are mapped to an edited text in every feature that shows lines."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from clew.server.session.session import Session, Task
 
 @pytest.fixture
 def edit(session, shop):
-    """Gives a file of the shop an unsaved text, as an editor does."""
+    """Return a function that gives a file of the shop an unsaved text, as an editor does."""
     texts = {}
     session.open_texts = texts.items
 
@@ -33,14 +33,14 @@ def ask(session, method, params):
     return handlers.answer(session, method, encode(params), Task())
 
 
-def test_an_unedited_file_is_exact(session, shop, folder):
+def test_line_mapping_of_unedited_file_is_exact(session, shop, folder):
     path = str(shop / "shop/stock.py")
     for line in range(1, len((shop / "shop/stock.py").read_text().splitlines()) + 1):
         assert line_mapping.places(session, folder, path).line(line) == (line, "exact")
         assert line_mapping.recorded_line(session, folder, path, line) == (line, "exact")
 
 
-def test_lines_move_with_what_is_added_and_changed_ones_are_stale(session, shop, folder, edit, line_of):
+def test_line_mapping_added_lines_move_others_and_changed_lines_are_stale(session, shop, folder, edit, line_of):
     path, text = str(shop / "shop/app.py"), (shop / "shop/app.py").read_text()
     logged = line_of("shop/app.py", "log.error")
     edit("shop/app.py", "# new\n# lines\n" + text)
@@ -53,7 +53,7 @@ def test_lines_move_with_what_is_added_and_changed_ones_are_stale(session, shop,
     assert (answer["state"], answer["message"]) == ("stale", "This was changed or removed since it was recorded.")
 
 
-def test_a_function_goes_with_its_text_else_with_its_name(session, shop, folder, edit, line_of):
+def test_line_mapping_function_follows_its_text_then_its_name(session, shop, folder, edit, line_of):
     path, text = str(shop / "shop/stock.py"), (shop / "shop/stock.py").read_text()
     line = line_of("shop/stock.py", "def lookup")
 
@@ -63,12 +63,12 @@ def test_a_function_goes_with_its_text_else_with_its_name(session, shop, folder,
     assert found() == (line, "exact")
     for edited, expected in (
         ("\n" + text, (line + 1, "moved")),
-        # Its class has another name: the text tells.
+        # Its class was renamed: the text decides.
         (text.replace("class Stock", "class Store"), (line, "exact")),
-        # Its first line has changed: the name tells.
+        # Its first line has changed: the name decides.
         (text.replace("def lookup(", "async def lookup(now, "), (line, "exact")),
         (text.replace("    def lookup", "    @cached\n    def lookup"), (line + 1, "exact")),
-        # Another one took its name, and its own line is still there: the text tells.
+        # Another function took its name, and its own line still exists: the text decides.
         (text.replace("    def lookup", "    def lookup(x):\n        pass\n\n    def lookup"), (line + 3, "moved")),
         ("def f(:\n" + text, (line + 1, "moved")),
         (text.replace("def lookup", "def find"), (line, "stale")),
@@ -78,7 +78,7 @@ def test_a_function_goes_with_its_text_else_with_its_name(session, shop, folder,
         assert found() == expected, edited[:80]
 
 
-def test_the_function_around_a_line_is_found_in_an_edited_file(session, shop, edit, line_of):
+def test_locate_finds_the_function_around_a_line_of_an_edited_file(session, shop, edit, line_of):
     path, text = str(shop / "shop/stock.py"), (shop / "shop/stock.py").read_text()
     line = line_of("shop/stock.py", "def lookup")
 
@@ -95,19 +95,19 @@ def test_the_function_around_a_line_is_found_in_an_edited_file(session, shop, ed
     assert function(line + 1) == ""
 
 
-def test_why_at_a_moved_logging_call_asks_about_its_line(session, shop, edit, line_of):
+def test_slice_at_moved_logging_call_targets_its_log_line(session, shop, edit, line_of):
     path, text = str(shop / "shop/app.py"), (shop / "shop/app.py").read_text()
     logged = line_of("shop/app.py", "log.error")
     edit("shop/app.py", "\n\n" + text)
     answer = ask(session, "clew/slice", SliceParams(Target(location=Location(path, logged + 2)), "before"))
     assert answer["title"].startswith("ERROR Order failed")
-    # A new call of that text has logged nothing; the call around it is asked about.
+    # The new logging call has logged nothing, so the target is the call around it.
     edit("shop/app.py", text.replace("log.error(", "log.error(1, "))
     answer = ask(session, "clew/slice", SliceParams(Target(location=Location(path, logged)), "before"))
     assert not answer["title"].startswith("ERROR Order failed")
 
 
-def test_the_text_that_ran_is_shown_where_the_present_one_differs(session, shop, edit, line_of):
+def test_source_of_edited_file_shows_the_text_that_ran(session, shop, edit, line_of):
     path, text = str(shop / "shop/app.py"), (shop / "shop/app.py").read_text()
     logged = line_of("shop/app.py", "log.error")
     asked = SourceParams(Location(path, logged), 0, "before")
@@ -119,7 +119,7 @@ def test_the_text_that_ran_is_shown_where_the_present_one_differs(session, shop,
     assert differs["message"] == "The file has changed since the run; this is the text that ran."
 
 
-def test_without_the_text_that_ran_only_names_tell(session, shop, folder, edit, line_of, monkeypatch):
+def test_line_mapping_without_recorded_text_uses_names(session, shop, folder, edit, line_of, monkeypatch):
     monkeypatch.setattr(line_mapping, "_index", lambda *_: {})
     path, text = str(shop / "shop/stock.py"), (shop / "shop/stock.py").read_text()
     line = line_of("shop/stock.py", "def lookup")
@@ -133,7 +133,7 @@ def test_without_the_text_that_ran_only_names_tell(session, shop, folder, edit, 
     assert line_mapping.places(session, folder, path).function("Stock.lookup", line).state == "stale"
 
 
-def test_a_text_that_is_not_certain_places_nothing_and_says_why(session, shop, folder, monkeypatch):
+def test_line_mapping_uncertain_recorded_text_is_stale_with_the_reason(session, shop, folder, monkeypatch):
     path = str(shop / "shop/stock.py")
     (source,) = [one for name, one in source_snapshots.index(folder).items() if name == path]
     doubtful = source._replace(certain=False, why="it was changed during the run")
@@ -143,14 +143,14 @@ def test_a_text_that_is_not_certain_places_nothing_and_says_why(session, shop, f
     assert there.sentence("stale") == "The text of this file that ran is unknown: it was changed during the run."
 
 
-def test_a_run_whose_texts_nobody_kept_gets_them_when_it_is_opened(session, shop, folder):
+def test_session_open_saves_missing_source_snapshots(session, shop, folder):
     (folder / source_snapshots.INDEX_FILE).unlink()
     Session(shop).open("before")
     assert source_snapshots.index(folder)[str(shop / "shop/stock.py")].certain
 
 
-def test_recorded_sites_are_where_the_recorded_text_has_their_words(session, folder):
-    """The places of log lines and functions of the run, against the text that was kept."""
+def test_recorded_sites_are_at_their_lines_of_the_recorded_text(session, folder):
+    """Compare the places of log lines and functions of the run with the saved text."""
     graph = session.open("before").graph
     known = source_snapshots.index(folder)
     seen = 0

@@ -1,4 +1,4 @@
-"""Logs in the editor: which texts are logs, what their lines lead to, and what has no document."""
+"""Logs in the editor: which texts are logs, where their lines lead, and log lines of texts without a document."""
 
 import re
 
@@ -16,7 +16,7 @@ from clew.server.session.session import Task
     ("name", "is_one"),
     [("server.log", True), ("server.log.1", True), ("x.log-20261121", True), ("catalog", False), ("log.py", False)],
 )
-def test_a_log_is_known_by_its_name(name, is_one):
+def test_is_log_name_accepts_names_of_logs(name, is_one):
     assert is_log_name(name) is is_one
 
 
@@ -31,7 +31,7 @@ def test_a_log_is_known_by_its_name(name, is_one):
         ("\x00\x01" * 500, False),
     ],
 )
-def test_a_log_is_known_by_its_lines(text, is_one):
+def test_looks_like_log_accepts_texts_with_log_lines(text, is_one):
     assert looks_like_log(Lines.of_text(text)) is is_one
 
 
@@ -40,12 +40,12 @@ def failed(shop):
     return [line for line in (shop / "shop.log").read_text().splitlines() if "Order failed" in line]
 
 
-def test_a_line_is_of_the_run_that_wrote_it(session, failed):
+def test_log_line_is_found_in_the_run_that_wrote_it(session, failed):
     names = [find(session, line, Task()).run.info.name for line in failed]
     assert names == ["before", "after"]
 
 
-def test_a_line_of_a_traceback_is_of_the_line_that_it_was_logged_with(session, failed):
+def test_log_line_of_traceback_is_found_as_its_logged_line(session, failed):
     text = [
         failed[0],
         "Traceback (most recent call last):",
@@ -61,7 +61,7 @@ def test_a_line_of_a_traceback_is_of_the_line_that_it_was_logged_with(session, f
     ]  # fmt: skip
 
 
-def test_what_is_in_no_document_is_recognised(session, failed):
+def test_recognise_finds_log_lines_of_text_without_document(session, failed):
     said = answer(session, "clew/recognise", {"text": f"app  | {failed[1]}"})["lines"]
     assert [(line["target"]["line"], line["run"].rpartition("-")[2]) for line in said] == [
         (f"app  | {failed[1]}", "after")
@@ -75,7 +75,7 @@ def test_what_is_in_no_document_is_recognised(session, failed):
         assert answer(session, "clew/recognise", {"text": foreign}) == {"lines": []}
 
 
-def test_links_lead_to_files_that_are_there(session, shop, line_of):
+def test_links_lead_to_existing_files(session, shop, line_of):
     text = f'  File "{shop}/shop/app.py", line 3, in f\nx shop/stock.py:12: y\né app.py:7 no.py:3 \n  File "<string>", line 1\n'
     lines = Lines.of_text(text)
     found = links(session, (shop / "shop.log").as_uri(), lines, Task(), commands=True)
@@ -88,7 +88,7 @@ def test_links_lead_to_files_that_are_there(session, shop, line_of):
     assert places.at(lines.line(2), 0) is None
 
 
-def test_ids_are_links_for_who_has_the_command(session):
+def test_links_of_event_ids_need_a_client_with_the_command(session):
     lines = Lines.of_text("hi [clew 0123456789abcdef.1.1]\n")
     (link,) = links(session, "output:x", lines, Task(), commands=True)
     assert link.target.startswith("command:clew.why?")
@@ -96,16 +96,16 @@ def test_ids_are_links_for_who_has_the_command(session):
     assert links(session, "output:x", lines, Task(), commands=False) == []
 
 
-def test_too_many_errors_have_lenses_at_the_end_and_it_is_said():
+def test_log_lenses_beyond_the_limit_are_left_out_and_counted():
     made = lenses(Lines.of_text("ERROR\n" * (MAX_LENSES + 10)))
     assert made[0].command.title == "10 earlier lines with errors or warnings: run Clew: Why"
     assert [lens.range.start.line for lens in made[1:]] == list(range(10, MAX_LENSES + 10))
     assert lenses(Lines.of_text("ERROR\n"))[0].command is None
 
 
-def test_a_hover_names_all_that_may_have_written_a_line(session, failed, monkeypatch):
+def test_log_hover_names_the_runs_that_may_have_written_the_line(session, failed, monkeypatch):
     lines = Lines.of_text("\n".join(line.partition(" ")[2] for line in failed))
-    assert re.match(r"\d{4}-\d\d-\d\d ", failed[0])  # the day of recording, which the lines above are without
+    assert re.match(r"\d{4}-\d\d-\d\d ", failed[0])  # the lines above lack this day of recording
     text = hover(session, lines, 0, Task(), link=True)
     assert "in run before" in text
     vague = Lines.of_text("INFO shop.stock: item 17 is sold out")

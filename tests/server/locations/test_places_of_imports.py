@@ -1,4 +1,4 @@
-"""Lines that a trace of others names stand in a file only if that is the one that ran, as far as its age and git say."""
+"""Lines of an imported trace are placed in a file only if its age or git shows that this file ran."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def module(tmp_path):
 
 
 def imported(tmp_path, file, began, line=2):
-    """A run made of a span at a line of a file, in OpenTelemetry's JSON."""
+    """Import a run of one span at a line of a file, in OpenTelemetry's JSON."""
     attributes = [
         {"key": "code.filepath", "value": {"stringValue": str(file)}},
         {"key": "code.lineno", "value": {"intValue": str(line)}},
@@ -39,7 +39,7 @@ def imported(tmp_path, file, began, line=2):
     return import_run(tmp_path, [trace]).folder
 
 
-def stands(tmp_path, folder, file, line=2):
+def placed(tmp_path, folder, file, line=2):
     session = Session(tmp_path)
     found = places(session, folder, str(file)).line(line)
     return (*found, places(session, folder, str(file)).sentence(found.state))
@@ -51,32 +51,32 @@ def git(folder, *words, when=None):
     subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True, env=os.environ | stamp)
 
 
-def test_a_file_from_before_the_trace_has_its_lines(tmp_path, module):
+def test_imported_line_of_file_older_than_the_trace_is_exact(tmp_path, module):
     folder = imported(tmp_path, module, time.time_ns() + 3600 * SECOND)
-    assert stands(tmp_path, folder, module) == (2, "exact", "")
+    assert placed(tmp_path, folder, module) == (2, "exact", "")
     module.write_text("import os\n\n" + TEXT)
-    assert stands(tmp_path, folder, module) == (4, "moved", "")
+    assert placed(tmp_path, folder, module) == (4, "moved", "")
     module.write_text("import os\n")
-    assert stands(tmp_path, folder, module)[1] == "stale"
+    assert placed(tmp_path, folder, module)[1] == "stale"
 
 
-def test_a_file_that_was_touched_since_is_stale_and_says_why(tmp_path, module):
+def test_imported_line_of_file_changed_after_the_trace_is_stale(tmp_path, module):
     folder = imported(tmp_path, module, time.time_ns() - 3600 * SECOND)
-    line, state, why = stands(tmp_path, folder, module)
+    line, state, why = placed(tmp_path, folder, module)
     assert (line, state) == (2, "stale") and "changed after the trace began" in why
 
 
-def test_git_vouches_for_a_file_that_was_only_checked_out_since(tmp_path, module):
+def test_imported_line_of_file_unchanged_in_git_is_exact(tmp_path, module):
     began = time.time_ns() - 3600 * SECOND
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "shop.py")
     git(tmp_path, "commit", "-qm", "one", when=began // SECOND - 100)
     folder = imported(tmp_path, module, began)
-    assert stands(tmp_path, folder, module) == (2, "exact", "")
+    assert placed(tmp_path, folder, module) == (2, "exact", "")
 
 
 @pytest.mark.parametrize("change", ["edited", "committed later", "an older version", "ignored"])
-def test_git_vouches_for_nothing_else(tmp_path, module, change):
+def test_imported_line_of_file_changed_in_git_is_stale(tmp_path, module, change):
     began = time.time_ns() - 3600 * SECOND
     git(tmp_path, "init", "-q")
     if change == "ignored":
@@ -91,15 +91,15 @@ def test_git_vouches_for_nothing_else(tmp_path, module, change):
         git(tmp_path, "reset", "-q", "--hard", "HEAD~1")
     if change == "edited":
         module.write_text("\n" + TEXT)
-    assert stands(tmp_path, imported(tmp_path, module, began), module)[1] == "stale"
+    assert placed(tmp_path, imported(tmp_path, module, began), module)[1] == "stale"
 
 
-def test_a_line_that_the_file_does_not_have_is_never_placed(tmp_path, module):
+def test_imported_line_beyond_the_end_of_file_is_stale(tmp_path, module):
     folder = imported(tmp_path, module, time.time_ns() + 3600 * SECOND, line=40)
-    _, state, why = stands(tmp_path, folder, module, 40)
+    _, state, why = placed(tmp_path, folder, module, 40)
     assert state == "stale" and "line 40" in why
 
 
-def test_a_file_that_is_not_there_is_no_error(tmp_path):
+def test_imported_line_of_missing_file_is_stale(tmp_path):
     folder = imported(tmp_path, tmp_path / "elsewhere.py", time.time_ns())
-    assert stands(tmp_path, folder, tmp_path / "elsewhere.py")[1] == "stale"
+    assert placed(tmp_path, folder, tmp_path / "elsewhere.py")[1] == "stale"

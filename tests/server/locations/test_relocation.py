@@ -1,4 +1,4 @@
-"""A workspace that was moved, copied or recorded elsewhere: what its runs recorded is told of the files that are there now."""
+"""The runs of a moved or copied workspace are shown in the files that it has now."""
 
 import shutil
 from pathlib import Path
@@ -18,13 +18,13 @@ def copy(shop, tmp_path):
 
 
 def lookup(session, file):
-    """(the lines of the function before and now, its state)."""
+    """Return (the recorded line of the function, its present line, its state)."""
     (found,) = [one for one in session.functions("").in_file(str(file)) if one.qualname == "Stock.lookup"]
     there = places(session, session.folder(""), str(file)).function(found.qualname, found.line)
     return found.line, there.line, there.state
 
 
-def test_a_copy_has_the_figures_of_its_own_files(copy, line_of):
+def test_copied_workspace_has_the_statistics_of_its_own_files(copy, line_of):
     session, file = Session(copy), copy / "shop/stock.py"
     line = line_of("shop/stock.py", "def lookup")
     assert lookup(session, file) == (line, line, "exact")
@@ -33,7 +33,7 @@ def test_a_copy_has_the_figures_of_its_own_files(copy, line_of):
     assert not session.functions("").in_file(str(file).replace("elsewhere", "nowhere"))
 
 
-def test_what_was_edited_since_in_a_copy_is_mapped_or_stale(copy):
+def test_copied_workspace_edited_lines_are_moved_or_stale(copy):
     session, file = Session(copy), copy / "shop/stock.py"
     before = lookup(session, file)[0]
     text = file.read_text()
@@ -43,13 +43,13 @@ def test_what_was_edited_since_in_a_copy_is_mapped_or_stale(copy):
     assert lookup(session, file)[2] == "stale"
 
 
-def test_a_file_that_is_not_there_keeps_its_name(copy, shop):
+def test_copied_workspace_missing_file_has_its_recorded_path(copy, shop):
     (copy / "shop/stock.py").unlink()
     session = Session(copy)
     assert lookup(session, shop / "shop/stock.py")[2] == "exact"
 
 
-def test_relocation_looks_for_files_of_the_workspace_only(copy, shop):
+def test_relocation_moves_paths_inside_the_workspace_only(copy, shop):
     folder = Session(copy).folder("")
     place = moved(folder, load_run(folder))
     assert place(str(shop / "shop/app.py")) == str(copy / "shop/app.py")
@@ -59,7 +59,7 @@ def test_relocation_looks_for_files_of_the_workspace_only(copy, shop):
     assert place("") == ""
 
 
-def test_where_the_workspace_was_nothing_is_looked_for(shop, tmp_path):
+def test_relocation_of_unmoved_workspace_is_missing(shop, tmp_path):
     folder = Session(shop).folder("")
     assert moved(folder, load_run(folder)) is None
     (tmp_path / "link").symlink_to(shop)

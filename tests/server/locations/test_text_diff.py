@@ -1,4 +1,4 @@
-"""Lines after edits that are known: each unchanged one is found, and no changed one is ever taken for another."""
+"""Line maps of known edits find every unchanged line and never confuse two lines."""
 
 import inspect
 import itertools
@@ -17,7 +17,7 @@ REAL = [inspect.getsource(module) for module in (json.decoder, textwrap, inspect
 
 @st.composite
 def edited(draw, texts):
-    """An old text, the new one, and per old line (from 0) its new place or None: what is added is in no text yet."""
+    """Draw an old text, a new text, and per old line (from 0) its new place or None; added lines are unique."""
     old = lines_of(draw(texts))
     fresh = itertools.count()
     new, truth = [], [None] * len(old)
@@ -40,8 +40,8 @@ def edited(draw, texts):
     return old, new or ["# all is gone"], truth
 
 
-def only_way(old, new):
-    """The pairs of lines that all shortest edit scripts leave alone, by the textbook table: the oracle."""
+def unique_alignment(old, new):
+    """Return the pairs of lines that all shortest edit scripts leave alone, by the textbook table (the oracle)."""
 
     def table(one, other):
         found = [[0] * (len(other) + 1)]
@@ -69,7 +69,7 @@ def mapped(old, new):
 
 @settings(max_examples=examples(60), deadline=None)
 @given(edited(st.sampled_from(REAL)))
-def test_no_line_of_a_real_file_is_taken_for_another_and_those_that_stand_once_are_found(case):
+def test_line_map_of_edited_real_file_never_confuses_lines(case):
     old, new, truth = case
     got = mapped(old, new)
     stripped = [line.rstrip() for line in old]
@@ -77,17 +77,17 @@ def test_no_line_of_a_real_file_is_taken_for_another_and_those_that_stand_once_a
         assert there in (None, expected), (line, old[line])
         if expected is not None and stripped.count(stripped[line]) == 1:
             assert there == expected
-    # Of the rest only what could stand at two places is left out.
+    # Of the other lines only those with two possible places are left out.
     kept = [line for line, expected in enumerate(truth) if expected is not None]
     assert sum(got[line] is None for line in kept) <= 0.2 * len(kept) + 40
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(edited(st.lists(st.sampled_from(["a", "b", "c", "", "f(x)"]), min_size=1, max_size=14).map("\n".join)))
-def test_line_map_of_repeated_lines_has_those_with_one_possible_place(case):
+def test_line_map_of_repeated_lines_has_lines_with_one_possible_place(case):
     old, new, truth = case
     got = mapped(old, new)
-    sure = only_way(old, new)
+    sure = unique_alignment(old, new)
     for line, there in enumerate(got):
         assert there in (None, truth[line])
         if line in sure:
@@ -95,13 +95,13 @@ def test_line_map_of_repeated_lines_has_those_with_one_possible_place(case):
 
 
 @given(st.sampled_from(REAL))
-def test_an_unchanged_text_is_itself(text):
+def test_line_map_of_unchanged_text_is_the_identity(text):
     count = len(lines_of(text))
     assert line_map(text, text).forward == tuple(range(count + 1))
 
 
 @given(st.text(), st.text())
-def test_any_two_texts_map_both_ways_alike(old, new):
+def test_line_map_of_any_two_texts_is_the_same_both_ways(old, new):
     found = line_map(old, new)
     pairs = [(line, found.new(line)) for line in range(1, len(lines_of(old)) + 1) if found.new(line)]
     assert pairs == sorted(pairs) and len({there for _, there in pairs}) == len(pairs)
@@ -110,7 +110,7 @@ def test_any_two_texts_map_both_ways_alike(old, new):
     assert found.new(0) == found.old(0) == found.new(10**6) == 0
 
 
-def test_the_end_of_a_function_is_not_that_of_one_that_was_put_behind_it():
+def test_line_map_end_of_function_is_not_mapped_to_an_inserted_function():
     old = "def f(x):\n    if x:\n        return 1\n    return None\n\n\ndef g(): pass"
     new = old.replace("def g", "def new(y):\n    print(y)\n    return None\n\n\ndef g")
     assert line_map(old, new).new(4) == 4
@@ -119,12 +119,12 @@ def test_the_end_of_a_function_is_not_that_of_one_that_was_put_behind_it():
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\r"])
-def test_other_line_ends_are_no_change(ending):
+def test_line_map_ignores_line_ends(ending):
     old = "a\nb\n\x0cc\nd\u2028e"
     assert line_map(old, old.replace("\n", ending)).forward == (0, 1, 2, 3, 4)
 
 
-def test_a_line_that_is_gone_has_a_place_nearby():
+def test_line_map_removed_line_has_a_place_nearby():
     found = line_map("a\nb\nc\nd", "x\na\nd")
     assert (found.new(2), found.near_new(2), found.near_new(3), found.near_new(99)) == (0, 3, 3, 3)
     assert line_map("a", "").near_new(1) == 1

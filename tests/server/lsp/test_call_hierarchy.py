@@ -1,4 +1,4 @@
-"""Who called whom, as observed, over the protocol, against what the shop's source says must have happened."""
+"""The call hierarchy of recorded calls, over the protocol, equals what the shop's source implies."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest.fixture
 def opened(editor):
-    """Opens files, with another text if given, and closes them at the end."""
+    """Return a function that opens files, with another text if given; they are closed at the end."""
     uris = []
 
     def opening(path, text=None):
@@ -47,10 +47,10 @@ async def outgoing(editor, item):
     return await editor.call_hierarchy_outgoing_calls_async(types.CallHierarchyOutgoingCallsParams(item))
 
 
-def told(item):
-    """Its name, how many calls, and how, without the times."""
+def summary_of(item):
+    """Return the item's name, its number of calls and their mechanisms, without the times."""
     calls, *more = item.detail.split(" · ")
-    # What is taken in the middle of a call has no time of its own.
+    # An item taken in the middle of a call has no time.
     how = [one for one in more if not one[0].isdigit()]
     return item.name, int(re.match(r"[\d,]+", calls)[0].replace(",", "")), *how
 
@@ -62,7 +62,7 @@ def words(path, ranges, text=None):
     ]
 
 
-async def test_calls_lead_through_tasks_and_threads_to_who_began_them(editor, shop, opened, line_of):
+async def test_incoming_calls_lead_through_tasks_and_threads(editor, shop, opened, line_of):
     app = shop / "shop/app.py"
     uri = opened(app)
     (item,) = await prepare(editor, uri, line_of("shop/app.py", "def check"))
@@ -70,10 +70,10 @@ async def test_calls_lead_through_tasks_and_threads_to_who_began_them(editor, sh
     assert re.fullmatch(r"20 calls · [\d.]+ (ms|s)", item.detail)
     assert words(app, [item.selection_range]) == [(line_of("shop/app.py", "def check"), "check")]
     (order,) = await incoming(editor, item)
-    assert told(order.from_) == ("app.order", 20)
+    assert summary_of(order.from_) == ("app.order", 20)
     assert words(app, order.from_ranges) == [(line_of("shop/app.py", "return check"), "check")]
     (sell,) = await incoming(editor, order.from_)
-    assert told(sell.from_) == ("app.sell", 20, "by task")
+    assert summary_of(sell.from_) == ("app.sell", 20, "by task")
     assert words(app, sell.from_ranges) == [(line_of("shop/app.py", "orders = "), "order")]
     (main,) = await incoming(editor, sell.from_)
     assert main.from_.name == "app.main"
@@ -81,29 +81,29 @@ async def test_calls_lead_through_tasks_and_threads_to_who_began_them(editor, sh
     assert await incoming(editor, main.from_) == []
 
 
-async def test_callees_are_told_with_the_thread_that_was_started(editor, shop, opened, line_of):
+async def test_outgoing_calls_include_the_started_thread(editor, shop, opened, line_of):
     app = shop / "shop/app.py"
     (item,) = await prepare(editor, opened(app), line_of("shop/app.py", "def main"))
     assert item.detail.endswith(" · no recorded caller")
-    called = {told(one.to): words(app, one.from_ranges) for one in await outgoing(editor, item)}
+    called = {summary_of(one.to): words(app, one.from_ranges) for one in await outgoing(editor, item)}
     start = line_of("shop/app.py", "sweeper.start()")
     assert called["Sweeper.run", 1, "by thread"] == [(start, "start")]
     assert called["Stock.__init__", 1] == [(line_of("shop/app.py", "stock = Stock()"), "Stock")]
     assert ("app.sell", 1) in {key[:2] for key in called}
 
 
-async def test_a_called_name_under_the_cursor_is_meant(editor, shop, opened, line_of):
+async def test_prepare_call_hierarchy_on_called_name_is_the_callee(editor, shop, opened, line_of):
     app = shop / "shop/app.py"
     uri = opened(app)
     line = line_of("shop/app.py", "return check")
     column = app.read_text().splitlines()[line - 1].index("check") + 2
     assert [item.name for item in await prepare(editor, uri, line, column)] == ["app.check"]
-    # Elsewhere in the body the function itself is.
+    # Elsewhere in the body the item is the function itself.
     assert [item.name for item in await prepare(editor, uri, line, 9)] == ["app.order"]
     assert [item.detail.split(" · ")[0] for item in await prepare(editor, uri, line, 9)] == ["coroutine"]
 
 
-async def test_an_edited_text_has_its_calls_where_they_stand_now(editor, shop, opened, line_of):
+async def test_incoming_calls_in_edited_text_have_current_ranges(editor, shop, opened, line_of):
     app = shop / "shop/app.py"
     text = "# é\n" + app.read_text().replace("        return check(stock", "        x = '𝕏'; return check(stock")
     uri = opened(app, text)
@@ -118,7 +118,7 @@ async def test_an_edited_text_has_its_calls_where_they_stand_now(editor, shop, o
     assert row[2 * found.start.character : 2 * found.end.character].decode("utf-16-le") == "check"
 
 
-async def test_a_caller_that_is_gone_is_stale(editor, shop, opened, line_of):
+async def test_incoming_calls_removed_caller_is_stale(editor, shop, opened, line_of):
     app = shop / "shop/app.py"
     text = (
         app.read_text()
@@ -131,7 +131,7 @@ async def test_a_caller_that_is_gone_is_stale(editor, shop, opened, line_of):
     assert order.from_.name == "app.order" and order.from_.detail.startswith("stale: 20 calls · ")
 
 
-async def test_a_log_line_and_a_pattern_of_a_spec_stand_for_their_functions(editor, shop, opened):
+async def test_prepare_call_hierarchy_on_log_line_or_pattern_is_its_function(editor, shop, opened):
     log = shop / "shop.log"
     number = next(n for n, line in enumerate(log.read_text().splitlines(), 1) if "Order failed" in line)
     (item,) = await prepare(editor, opened(log), number)
@@ -145,14 +145,14 @@ async def test_a_log_line_and_a_pattern_of_a_spec_stand_for_their_functions(edit
     assert await prepare(editor, uri, row, 0) == []
 
 
-async def test_what_was_not_recorded_has_no_hierarchy(editor, shop, opened, tmp_path):
+async def test_prepare_call_hierarchy_on_unrecorded_function_is_empty(editor, shop, opened, tmp_path):
     other = tmp_path / "other.py"
     other.write_text("def f():\n    pass\n")
     assert await prepare(editor, opened(other), 1) == []
     assert await prepare(editor, opened(shop / "shop/app.py"), 1, 0) == []
 
 
-async def test_an_item_of_a_run_that_is_gone_is_told(editor, shop, opened, line_of):
+async def test_incoming_calls_of_removed_run_show_a_message(editor, shop, opened, line_of):
     (item,) = await prepare(editor, opened(shop / "shop/app.py"), line_of("shop/app.py", "def check"))
     item.data = {"run": "gone", "site": 1}
     assert await incoming(editor, item) is None
@@ -204,7 +204,7 @@ if __name__ == "__main__":
 """
 
 
-async def test_calls_lead_through_queues_and_processes_both_ways(tmp_path):
+async def test_call_hierarchy_leads_through_queues_and_processes_both_ways(tmp_path):
     (tmp_path / "app.py").write_text(HANDED_ON)
     command = [sys.executable, "-m", "clew", "run", "-q", "--budget", "none", "--", sys.executable, "app.py"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
@@ -214,7 +214,7 @@ async def test_calls_lead_through_queues_and_processes_both_ways(tmp_path):
         return next(number for number, row in enumerate(HANDED_ON.splitlines(), 1) if text in row)
 
     def around(name, way):
-        """By name how often and how, and where that stands."""
+        """Return the places of the calls by (name, number of calls, mechanism)."""
         (line,) = [number for number, text in enumerate(HANDED_ON.splitlines()) if text.startswith(f"def {name}(")]
         (item,) = call_hierarchy._of_source(
             session, str(tmp_path / "app.py"), HANDED_ON, types.Position(line, 5), Task()
@@ -222,7 +222,8 @@ async def test_calls_lead_through_queues_and_processes_both_ways(tmp_path):
         found = way(session, item.data, Task())
         other = [one.from_ if isinstance(one, types.CallHierarchyIncomingCall) else one.to for one in found]
         return {
-            told(there): words(tmp_path / "app.py", one.from_ranges) for there, one in zip(other, found, strict=True)
+            summary_of(there): words(tmp_path / "app.py", one.from_ranges)
+            for there, one in zip(other, found, strict=True)
         }
 
     puts, starts = [(line_of("put"), "put")], [(line_of("target=take"), "take")]

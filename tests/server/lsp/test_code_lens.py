@@ -1,4 +1,4 @@
-"""Lenses above recorded functions, over the protocol: what they say, and where they stand."""
+"""Code lenses above recorded functions, over the protocol: their texts and places."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ FIGURES = re.compile(
 )
 
 
-async def test_each_recorded_function_has_a_lens_at_its_def(editor, shop, line_of):
+async def test_code_lens_is_at_the_def_of_each_recorded_function(editor, shop, line_of):
     uri = open_file(editor, shop / "shop/stock.py")
     lenses = await figures_of(editor, uri)
     calls = {line: int(FIGURES.fullmatch(title)[1]) for line, title, _, _ in lenses}
@@ -35,13 +35,13 @@ async def test_each_recorded_function_has_a_lens_at_its_def(editor, shop, line_o
     assert lookup[3]["target"]["function"] == "shop.stock:Stock.lookup" and lookup[3]["run"].endswith("-after")
 
 
-async def test_an_exception_shows_in_the_lens(editor, shop, line_of):
+async def test_code_lens_counts_exceptions(editor, shop, line_of):
     uri = open_file(editor, shop / "shop/app.py")
     titles = {line: title for line, title, _, _ in await figures_of(editor, uri)}
     assert titles[line_of("shop/app.py", "def check")].endswith(" · 1 error")
 
 
-async def test_lenses_move_with_their_functions_and_a_removed_one_is_stale(editor, shop, line_of):
+async def test_code_lenses_move_with_functions_and_are_stale_once_removed(editor, shop, line_of):
     path = shop / "shop/stock.py"
     uri = open_file(editor, path)
     before = await figures_of(editor, uri)
@@ -53,7 +53,7 @@ async def test_lenses_move_with_their_functions_and_a_removed_one_is_stale(edito
     assert stale[0][1].startswith("stale: Stock.lookup · 20 calls · ")
 
 
-async def test_lenses_stay_while_the_text_does_not_parse(editor, shop):
+async def test_code_lenses_stay_while_the_text_does_not_parse(editor, shop):
     path = shop / "shop/stock.py"
     uri = open_file(editor, path)
     before = await figures_of(editor, uri)
@@ -64,12 +64,12 @@ async def test_lenses_stay_while_the_text_does_not_parse(editor, shop):
     change(editor, uri, path.read_text(), 3)
 
 
-async def test_a_file_that_was_not_recorded_has_no_lens(editor, shop, tmp_path):
+async def test_code_lenses_of_unrecorded_file_are_empty(editor, shop, tmp_path):
     (tmp_path / "other.py").write_text("def lookup():\n    pass\n")
     assert await figures_of(editor, open_file(editor, tmp_path / "other.py")) == []
 
 
-async def test_lenses_are_of_the_selected_run(editor, shop):
+async def test_code_lenses_are_of_the_selected_run(editor, shop):
     uri = open_file(editor, shop / "shop/stock.py")
     refreshed = editor.refreshed
     editor.runs_changed.clear()
@@ -83,7 +83,7 @@ async def test_lenses_are_of_the_selected_run(editor, shop):
     assert all(argument["run"].endswith("-after") for *_, argument in await figures_of(editor, uri))
 
 
-async def test_a_client_that_does_not_ask_again_gets_its_lenses_when_all_is_known(session, shop, monkeypatch):
+async def test_code_lenses_of_client_without_refresh_wait_for_the_statistics(session, shop, monkeypatch):
     monkeypatch.setattr(profile_cache, "SMALL", 0)  # so that no run is small
     path = shop / "shop/stock.py"
     arguments = (session, str(path), path.read_text(), Task())

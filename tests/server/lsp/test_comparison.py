@@ -1,4 +1,4 @@
-"""What changed since the baseline, in the editor: lenses and diagnostics, through the real server."""
+"""Changes since the baseline in the editor: lenses and diagnostics, through the real server."""
 
 import asyncio
 import shutil
@@ -27,7 +27,7 @@ async def editor(lsp_client: LanguageClient, shop):
 
 
 async def lenses(client, uri):
-    """(line from 1, title, argument) of the lenses about the comparison."""
+    """Return (line from 1, title, argument) of the comparison lenses."""
     found = await lenses_of(client, uri)
     return [
         (lens.range.start.line + 1, lens.command.title, lens.command.arguments[0])
@@ -46,7 +46,7 @@ async def settle(client, settings):
 
 
 async def until(condition, client):
-    """Waits for what the server does in the background."""
+    """Wait until the server's background work fulfils the condition."""
     async with asyncio.timeout(PATIENCE):
         while not (result := await condition()):
             client.changed.clear()
@@ -61,14 +61,14 @@ def lines_of(client, path):
     return [one.range.start.line + 1 for one in client.diagnostics.get(path.as_uri(), [])]
 
 
-async def test_without_a_baseline_nothing_is_compared(editor, shop):
+async def test_comparison_without_baseline_is_empty(editor, shop):
     uri = open_file(editor, shop / "shop/stock.py")
     assert await lenses(editor, uri) == []
     assert editor.diagnostics.get(uri, []) == []
     close(editor, uri)
 
 
-async def test_a_chosen_baseline_shows_what_changed_where_it_is(editor, shop, line_of):
+async def test_comparison_with_chosen_baseline_has_lens_and_diagnostic(editor, shop, line_of):
     uri = open_file(editor, shop / "shop/stock.py")
     await choose(editor, "before")
     ((line, title, params),) = await until(lambda: lenses(editor, uri), editor)
@@ -90,11 +90,11 @@ async def test_a_chosen_baseline_shows_what_changed_where_it_is(editor, shop, li
     close(editor, uri)
 
 
-async def test_a_file_that_is_not_open_has_diagnostics_too(editor, shop, line_of):
+async def test_comparison_diagnostics_cover_closed_files(editor, shop, line_of):
     assert lines_of(editor, shop / "shop/stock.py") == [line_of("shop/stock.py", "def lookup")]
 
 
-async def test_an_edited_file_has_no_wrong_line(editor, shop, line_of):
+async def test_comparison_lines_follow_edits_of_the_file(editor, shop, line_of):
     path = shop / "shop/stock.py"
     was = line_of("shop/stock.py", "def lookup")
     text = path.read_text()
@@ -103,9 +103,9 @@ async def test_an_edited_file_has_no_wrong_line(editor, shop, line_of):
         (
             ("# new\n" * 7 + text, [was + 7]),
             (text.replace("def lookup", "def find"), []),
-            # In the middle of an edit the other lines tell where it is.
+            # While the text does not parse, the other lines decide where it is.
             (text + "\ndef (:\n", [was]),
-            # A second one of the name: which was recorded is known by its text.
+            # A second function of the name: the text decides which one was recorded.
             (text.replace("    def lookup", "    def lookup(self):\n        pass\n\n    def lookup"), [was + 3]),
             ("\n" + text.replace("    def lookup", "    def lookup(self):\n        pass\n\n    def lookup"), [was + 4]),
             (text, [was]),
@@ -127,7 +127,7 @@ async def test_an_edited_file_has_no_wrong_line(editor, shop, line_of):
     close(editor, uri)
 
 
-async def test_what_is_switched_off_vanishes_and_comes_back(editor, shop):
+async def test_comparison_settings_switch_lenses_and_diagnostics(editor, shop):
     uri = open_file(editor, shop / "shop/stock.py")
     for settings, lens, diagnostic in (
         ({"compare": {"codeLens": False}}, 0, 1),
@@ -144,7 +144,7 @@ async def test_what_is_switched_off_vanishes_and_comes_back(editor, shop):
     close(editor, uri)
 
 
-async def test_the_figures_of_calls_are_switched_off_apart(editor, shop):
+async def test_code_lens_setting_leaves_comparison_lenses(editor, shop):
     uri = open_file(editor, shop / "shop/stock.py")
     await settle(editor, {"codeLens": {"enabled": False}})
 
@@ -157,7 +157,7 @@ async def test_the_figures_of_calls_are_switched_off_apart(editor, shop):
     close(editor, uri)
 
 
-async def test_the_baseline_is_remembered_with_the_workspace_and_taken_back(editor, shop):
+async def test_baseline_is_saved_with_the_workspace_and_can_be_removed(editor, shop):
     assert Session(shop).runs().baseline.endswith("-before")
     uri = open_file(editor, shop / "shop/stock.py")
     await choose(editor, "")
@@ -170,11 +170,11 @@ async def test_the_baseline_is_remembered_with_the_workspace_and_taken_back(edit
     close(editor, uri)
 
 
-async def test_a_setting_names_the_baseline_where_none_was_chosen(editor, shop):
+async def test_baseline_setting_applies_unless_one_was_chosen(editor, shop):
     uri = open_file(editor, shop / "shop/stock.py")
     await settle(editor, {"baseline": "before"})
     await until(lambda: lenses(editor, uri), editor)
-    # The baseline beside itself tells nothing.
+    # The baseline compared with itself has no changes.
     await choose(editor, "after")
 
     async def gone():
@@ -188,7 +188,7 @@ async def test_a_setting_names_the_baseline_where_none_was_chosen(editor, shop):
     close(editor, uri)
 
 
-async def test_settings_that_are_none_are_named(editor):
+async def test_invalid_settings_are_reported_by_name(editor):
     await settle(editor, {"baseline": 7, "compare": {"codeLens": "no"}})
 
     async def said():
@@ -207,7 +207,7 @@ async def test_settings_that_are_none_are_named(editor):
     await settle(editor, {})
 
 
-async def test_a_run_that_ends_is_compared_and_a_removed_one_no_longer(editor, shop):
+async def test_comparison_follows_new_and_removed_runs(editor, shop):
     uri = open_file(editor, shop / "shop/stock.py")
     await choose(editor, "before")
     await until(lambda: lenses(editor, uri), editor)
@@ -233,7 +233,7 @@ async def test_a_run_that_ends_is_compared_and_a_removed_one_no_longer(editor, s
     close(editor, uri)
 
 
-# An editor that only sends what it has to
+# An editor that sends only what the protocol requires
 
 
 @pytest_lsp.fixture(config=SERVER, loop_scope="module")
@@ -246,7 +246,7 @@ async def plain_editor(lsp_client: LanguageClient, shop):
     await lsp_client.shutdown_session()
 
 
-async def test_settings_may_be_sent_instead_of_asked_for(plain_editor, shop, line_of):
+async def test_settings_sent_by_notification_are_used(plain_editor, shop, line_of):
     uri = open_file(plain_editor, shop / "shop/stock.py")
     plain_editor.workspace_did_change_configuration(
         types.DidChangeConfigurationParams(settings={"clew": {"baseline": "before", "compare": {"codeLens": False}}})

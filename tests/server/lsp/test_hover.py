@@ -10,7 +10,7 @@ from tests.support.editor.lsp import hover, open_file
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_a_hover_tells_what_a_function_did_and_who_called_it(editor, shop, line_of):
+async def test_hover_on_function_has_its_statistics_and_callers(editor, shop, line_of):
     uri = open_file(editor, shop / "shop/app.py")
     text = await hover(editor, uri, line_of("shop/app.py", "def check"))
     assert "`app.check` in run after" in text
@@ -23,18 +23,18 @@ async def test_a_hover_tells_what_a_function_did_and_who_called_it(editor, shop,
     assert await hover(editor, uri, line_of("shop/app.py", "return item")) == ""
 
 
-async def test_a_hover_on_a_call_is_about_the_function_that_is_called(editor, shop, line_of):
+async def test_hover_on_call_is_about_the_callee(editor, shop, line_of):
     uri = open_file(editor, shop / "shop/app.py")
     line = line_of("shop/app.py", "return check(stock, item)")
     at_call = await hover(
         editor, uri, line, (shop / "shop/app.py").read_text().splitlines()[line - 1].index("check") + 2
     )
     assert at_call.startswith("`app.check` in run after")
-    # What `stock` is, other servers know.
+    # clew does not know `stock`; other servers do.
     assert await hover(editor, uri, line, 26) == ""
 
 
-async def test_a_hover_tells_who_started_what_and_what_was_waited_for(editor, shop, line_of):
+async def test_hover_on_function_has_thread_starts_and_waits(editor, shop, line_of):
     uri = open_file(editor, shop / "shop/stock.py")
     assert "| callers | `app.main` 1× by thread.start |" in await hover(
         editor, uri, line_of("shop/stock.py", "def run")

@@ -1,4 +1,4 @@
-"""Time in the lines of recorded functions, over the protocol."""
+"""Inlay hints with the time of calls and waits, over the protocol."""
 
 import re
 
@@ -12,13 +12,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def hints_of(editor, uri, first=1, last=10_000):
-    """(line from 1, label) of every inlay hint of some lines."""
+    """Return (line from 1, label) of every inlay hint of some lines."""
     wanted = types.Range(types.Position(first - 1, 0), types.Position(last - 1, 0))
     found = await editor.text_document_inlay_hint_async(types.InlayHintParams(document(uri), wanted))
     return [(hint.position.line + 1, hint.label) for hint in found]
 
 
-async def test_hints_tell_the_time_of_calls_and_waits_at_their_lines(editor, shop, line_of):
+async def test_inlay_hints_show_time_of_calls_and_waits_at_their_lines(editor, shop, line_of):
     path = shop / "shop/app.py"
     uri = open_file(editor, path)
     hints = dict(await hints_of(editor, uri))
@@ -35,7 +35,7 @@ async def test_hints_tell_the_time_of_calls_and_waits_at_their_lines(editor, sho
     line = spent["stock.lookup(item)"]
     assert await hints_of(editor, uri, line, line) == [(line, hints[line])]
 
-    # They move with their lines; a line that was edited has none.
+    # Hints move with their lines; an edited line has no hint.
     change(editor, uri, "# new\n" * 3 + path.read_text().replace("stock.lookup(item)", "stock.lookup( item)"))
     moved = dict(await hints_of(editor, uri))
     assert moved == {number + 3: label for number, label in hints.items() if number != line}

@@ -1,4 +1,4 @@
-"""Programs that are watched while they are recorded: what the server tells unasked, and lenses that count up."""
+"""Live runs: the server's notifications, lenses that count up, entities and walks."""
 
 import asyncio
 import contextlib
@@ -71,7 +71,7 @@ async def client(lsp_client: LanguageClient, tmp_path_factory):
 
 @pytest.fixture
 def start(client):
-    """Records the program in a folder, and ends it."""
+    """Return a function that records the program in a folder; it is ended after the test."""
     programs = []
 
     def begin_program(folder: Path, *options):
@@ -93,7 +93,7 @@ def start(client):
         programs.append(subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True))
         return programs[-1]
 
-    # Of an earlier test's program the last may still be told.
+    # The last growth of an earlier test's program may still arrive.
     client.before = {folder.name for folder, _ in list_runs(client.folder)}
     yield begin_program
     if there := running(client.folder):
@@ -104,8 +104,8 @@ def start(client):
         program.wait()
 
 
-async def told(client, matches):
-    """The first notification from now on that does, of a run of this test."""
+async def next_growth(client, matches):
+    """Return the next notification that matches and is about a run of this test."""
     while True:
         growth = await asyncio.wait_for(client.grew.get(), 60)
         if growth.run not in client.before and matches(growth):
@@ -113,7 +113,7 @@ async def told(client, matches):
 
 
 async def titles(client):
-    """By line, without the offers to record."""
+    """Return the lens titles by line, without the record lenses."""
     found = await lenses_of(client, (client.folder / "app.py").as_uri())
     return {
         lens.range.start.line + 1: lens.command.title
@@ -122,50 +122,50 @@ async def titles(client):
     }
 
 
-async def test_lenses_count_up_while_the_program_runs_and_say_the_whole_once_it_has_ended(client, start):
+async def test_live_run_lenses_count_up_and_become_statistics_at_the_end(client, start):
     folder = client.folder
     open_file(client, folder / "app.py")
     program = start(folder)
-    first = await told(client, lambda growth: growth.calls)
+    first = await next_growth(client, lambda growth: growth.calls)
     assert (first.calls, first.finished, first.processes) == (1, False, 1)
     assert await titles(client) == {7: "● 1 call so far · 1 under way"}
     for number in range(3):
         before = client.refreshed
         (folder / f"go-{number}").touch()
-        growth = await told(client, lambda growth, calls=number + 2: growth.calls == calls)
+        growth = await next_growth(client, lambda growth, calls=number + 2: growth.calls == calls)
         assert growth.errors == (number + 1) // 2 and growth.run == first.run
         while client.refreshed == before:
             await asyncio.wait_for(client.changed.wait(), 60)
             client.changed.clear()
     assert await titles(client) == {3: "● 3 calls so far · 1 raised", 7: "● 1 call so far · 1 under way"}
     (folder / "stop").touch()
-    last = await told(client, lambda growth: growth.finished)
+    last = await next_growth(client, lambda growth: growth.finished)
     assert (last.run, last.calls, last.errors) == (first.run, 4, 1)
     assert program.wait(60) == 0
     (lens, *_) = await lenses_of(client, (folder / "app.py").as_uri())
-    assert lens.command is None  # with the figures of a run that is over
+    assert lens.command is None  # it has the statistics of a finished run
     assert (await client.code_lens_resolve_async(lens)).command.title.startswith("3 calls · p50 ")
 
 
-async def test_a_run_that_nobody_ends_is_over_once_its_processes_are_gone(client, start):
+async def test_live_run_is_finished_once_its_processes_are_killed(client, start):
     program = start(client.folder)
-    growth = await told(client, lambda growth: growth.calls and not growth.finished)
+    growth = await next_growth(client, lambda growth: growth.calls and not growth.finished)
     os.killpg(program.pid, signal.SIGKILL)  # with the program that it started
     program.wait()
-    last = await told(client, lambda one: one.finished)
+    last = await next_growth(client, lambda one: one.finished)
     assert last.run == growth.run
     (folder, info), *_ = list_runs(client.folder)
     assert info.id == growth.run and load_run(folder).finished is None
 
 
-async def test_counting_lenses_can_be_switched_off(client, start):
+async def test_live_run_lenses_can_be_switched_off(client, start):
     client.set_configuration({"clew": {"watch": {"codeLens": False}}})
     client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
     program = start(client.folder)
     (client.folder / "go-0").touch()
-    await told(client, lambda growth: growth.calls == 2)
+    await next_growth(client, lambda growth: growth.calls == 2)
     found = []
-    while not found:  # what was built of the run before is good enough for a while
+    while not found:  # the lenses of the previous run stay for a while
         assert await titles(client) == {}
         found = [one for one in await lenses_of(client, (client.folder / "app.py").as_uri()) if one.command is None]
         await asyncio.sleep(0.2)
@@ -196,7 +196,7 @@ main()
 )
 
 
-async def test_entities_of_a_running_program_move_and_what_was_told_of_a_moment_stays(client, tmp_path_factory, start):
+async def test_live_run_entities_move_and_earlier_moments_stay(client, tmp_path_factory, start):
     folder = client.folder
     (folder / "app.py").write_text(ACTORS)
     (folder / "app.esl").write_text(spec_of("app"))
@@ -207,14 +207,14 @@ async def test_entities_of_a_running_program_move_and_what_was_told_of_a_moment_
         names = {box["entity"]: box["name"] for box in found["boxes"]}
         return found, {box["name"]: names.get(box["container"], "") for box in found["boxes"]}
 
-    growth = await told(client, lambda growth: growth.events >= 4)
+    growth = await next_growth(client, lambda growth: growth.events >= 4)
     run = {"run": growth.run}
     while (first := await entities(**run))[0]["moments"] < 4:
         await asyncio.sleep(0.1)
     first, places = first
     assert places == {"globe": "", "rose": "", "ann": "globe", "ben": "globe"}
     assert (first["source"], first["run"]["finished"]) == ("spec", False)
-    await told(client, lambda growth: growth.pushed)  # by the relay that was started
+    await next_growth(client, lambda growth: growth.pushed)  # by the relay that was started
     assert running(folder)
     (folder / "go-0").touch()
     while (now := await entities(**run))[0]["moments"] < first["moments"] + 5:
@@ -234,12 +234,12 @@ async def test_entities_of_a_running_program_move_and_what_was_told_of_a_moment_
     assert [happening["what"] for happening in one["happenings"]][:2] == ["position", "communication"]
     assert (one["location"]["path"], one["location"]["line"]) == (str(folder / "app.py"), 16)
     assert one["path"] == ["rose"] and one["event"] == -1
-    # A walk begins there, in what was recorded by now: its events keep their numbers whatever comes.
+    # A walk starts in a snapshot, whose events keep their numbers.
     origin = await ask(client, "clew/entityOrigin", run | {"entity": ben})
     here = {"run": origin["run"], "target": {"event": origin["event"]}}
     walk = await ask(client, "clew/walk", here)
     assert (walk["card"]["function"], walk["card"]["location"]["line"]) == ("app:Actor.move", 16)
-    # The last thing that she did, of five alike.
+    # The origin of a walk from ann is the last of her five messages.
     ann = next(number for number, name in names.items() if name == "ann")
     told_ben = await ask(client, "clew/entityOrigin", run | {"entity": ann})
     card = (await ask(client, "clew/walk", {"run": told_ben["run"], "target": {"event": told_ben["event"]}}))["card"]
@@ -247,7 +247,7 @@ async def test_entities_of_a_running_program_move_and_what_was_told_of_a_moment_
     assert card["function"] == "app:Actor.tell" and abs(card["timeNs"] - last_tell) < 1e6
     caused = await ask(client, "clew/walk", here | {"step": "previous"})
     (folder / "go-2").touch()
-    await told(client, lambda growth: growth.finished)
+    await next_growth(client, lambda growth: growth.finished)
     assert program.wait(60) == 0
     last, places = await entities(**run)
     assert places == {"globe": "", "rose": "", "ann": "globe", "ben": "rose"}
@@ -261,11 +261,11 @@ async def test_entities_of_a_running_program_move_and_what_was_told_of_a_moment_
     )
 
 
-async def test_threads_and_tasks_of_a_running_program_are_there_and_its_spec_is_asked_for_in_vain(client, start):
+async def test_live_run_entities_without_spec_are_threads_only(client, start):
     folder = client.folder
     (folder / "app.py").write_text(APP)
     start(folder)
-    growth = await told(client, lambda growth: growth.calls)
+    growth = await next_growth(client, lambda growth: growth.calls)
     params = {"run": growth.run, "source": "strands"}
     while not (found := await ask(client, "clew/entities", params))["boxes"]:
         await asyncio.sleep(0.1)
@@ -305,12 +305,15 @@ main()
 """
 
 
-async def test_a_walk_begins_at_a_thread_of_a_running_program_and_leads_to_the_other_one(client, start):
+async def test_live_run_walk_leads_from_thread_to_thread(client, start):
     folder = client.folder
     (folder / "app.py").write_text(WORKER)
     program = start(folder)
     (folder / "go-0").touch()
-    run = {"run": (await told(client, lambda growth: growth.calls and not growth.finished)).run, "source": "strands"}
+    run = {
+        "run": (await next_growth(client, lambda growth: growth.calls and not growth.finished)).run,
+        "source": "strands",
+    }
 
     async def threads():
         boxes = (await ask(client, "clew/entities", run))["boxes"]
@@ -323,14 +326,14 @@ async def test_a_walk_begins_at_a_thread_of_a_running_program_and_leads_to_the_o
     assert (newest["what"], newest["name"], newest["otherName"]) == ("communication", "worker", "MainThread")
     origin = await ask(client, "clew/entityOrigin", run | {"entity": worker})
     here = {"run": origin["run"], "target": {"event": origin["event"]}}
-    # What came of the worker's last item, and, a step back, the worker that had put it.
+    # The effect of the worker's last item, and, a step back, the worker that had put it.
     card = (await ask(client, "clew/walk", here))["card"]
     assert (card["strand"], card["function"], card["kind"]) == ("MainThread", "app:main", "receive")
     assert abs(card["timeNs"] - newest["ns"]) < 1e6
     cause = (await ask(client, "clew/walk", here | {"step": "cause"}))["card"]
     assert (cause["strand"], cause["function"], cause["kind"]) == ("worker", "app:serve", "send")
     (folder / "go-1").touch()
-    await told(client, lambda growth: growth.finished)
+    await next_growth(client, lambda growth: growth.finished)
     assert program.wait(60) == 0
-    # The same events, although the run has others by now.
+    # The walk still shows the same events, although the run has grown.
     assert (await ask(client, "clew/walk", here | {"step": "cause"}))["card"] == cause

@@ -12,7 +12,7 @@ from tests.support.editor.lsp import ask, document, figures_of, hover, is_walk, 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_error_lines_of_a_log_say_why(editor, shop):
+async def test_log_lens_of_error_line_opens_its_slice(editor, shop):
     uri = open_file(editor, shop / "shop.log")
     lenses = await figures_of(editor, uri)
     lines = (shop / "shop.log").read_text().splitlines()
@@ -31,7 +31,7 @@ async def test_error_lines_of_a_log_say_why(editor, shop):
         assert title.startswith(f"why · {answer['numbers']['events']} events · {answer['numbers']['processes']} ")
 
 
-async def test_a_line_that_no_run_wrote_says_so(editor, shop, tmp_path):
+async def test_log_lens_of_unrecorded_line_says_not_recorded(editor, shop, tmp_path):
     (tmp_path / "other.log").write_text("2001-01-01 00:00:00,000 ERROR shop Order failed: item 17 is sold out\n")
     uri = open_file(editor, tmp_path / "other.log")
     assert [lens[1:] for lens in await figures_of(editor, uri)] == [("not written by a recorded run", "", None)]
@@ -39,12 +39,12 @@ async def test_a_line_that_no_run_wrote_says_so(editor, shop, tmp_path):
 
 
 async def walks_of(editor, uri):
-    """What each lens that walks, resolved, begins at; None where it has no command."""
+    """Return the command and argument of each resolved walk lens, or None for a lens without a command."""
     found = [await editor.code_lens_resolve_async(lens) for lens in await lenses_of(editor, uri) if is_walk(lens)]
     return [lens.command and (lens.command.command, lens.command.arguments[0]) for lens in found]
 
 
-async def test_a_walk_begins_at_the_lens_of_an_error_line(editor, shop, tmp_path):
+async def test_log_lens_of_error_line_starts_a_walk(editor, shop, tmp_path):
     uri = open_file(editor, shop / "shop.log")
     walks = await walks_of(editor, uri)
     assert len(walks) == 4
@@ -56,7 +56,7 @@ async def test_a_walk_begins_at_the_lens_of_an_error_line(editor, shop, tmp_path
     assert await walks_of(editor, open_file(editor, tmp_path / "foreign.log")) == [None]
 
 
-async def test_any_line_of_a_log_leads_to_its_logging_call(editor, shop, line_of):
+async def test_log_line_definition_is_its_logging_call(editor, shop, line_of):
     uri = open_file(editor, shop / "shop.log")
     for words, file, call in (
         ("Order failed", "shop/app.py", "log.error"),
@@ -70,15 +70,15 @@ async def test_any_line_of_a_log_leads_to_its_logging_call(editor, shop, line_of
         assert (place.uri, place.range.start.line + 1) == ((shop / file).as_uri(), line_of(file, call))
 
 
-async def test_a_hover_on_a_log_line_shows_the_head_of_the_chain(editor, shop, line_of):
+async def test_log_line_hover_shows_the_start_of_the_chain(editor, shop, line_of):
     uri = open_file(editor, shop / "shop.log")
     text = await hover(editor, uri, line_of("shop.log", "Order failed"))
     assert "**shop.app / order 17**" in text and "in run before, app.py:" in text
-    assert "1. Stock.lookup (item 17) used what Stock.mark\\_sold defined" in text
+    assert "1. Stock.lookup used item 17, which Stock.mark\\_sold defined" in text
     assert "[Walk from here](command:clew.walk.start?" in text
 
 
-async def test_walking_is_switched_off(editor, shop, line_of):
+async def test_walk_setting_removes_walk_lenses_and_links(editor, shop, line_of):
     uri = open_file(editor, shop / "shop.log")
     app = open_file(editor, shop / "shop/app.py")
     try:

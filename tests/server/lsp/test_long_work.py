@@ -1,4 +1,4 @@
-"""Long work off the loop: what is cancelled, what the user sees of it, and what a mistake of ours becomes."""
+"""Long work outside the event loop: cancellation, progress and internal errors."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from clew.server.session.baseline import Baseline
 
 
 class Wire:
-    """Stands for the client's end of the connection."""
+    """A fake of the client's end of the connection."""
 
     def __init__(self, server):
         self.server = server
@@ -73,7 +73,7 @@ async def wait_for(condition):
     raise AssertionError("did not happen")
 
 
-async def test_cancelling_the_request_stops_the_work_at_its_next_phase(server):
+async def test_server_work_cancelled_request_stops_at_the_next_phase(server):
     started, seen = threading.Event(), []
     request = asyncio.create_task(server.work("work", until_cancelled(started, seen)))
     await asyncio.to_thread(started.wait)
@@ -84,7 +84,7 @@ async def test_cancelling_the_request_stops_the_work_at_its_next_phase(server):
     assert str(seen[0]) == "cancelled"
 
 
-async def test_work_that_takes_long_shows_a_progress_bar_with_its_phases(server, monkeypatch):
+async def test_server_work_that_is_slow_shows_progress_with_phases(server, monkeypatch):
     monkeypatch.setattr(server_module, "PROGRESS_DELAY", 0.02)
     go_on = threading.Event()
 
@@ -104,19 +104,19 @@ async def test_work_that_takes_long_shows_a_progress_bar_with_its_phases(server,
     assert values[-1]["kind"] == "end"
 
 
-async def test_work_that_is_quick_shows_nothing(server):
+async def test_server_work_that_is_quick_shows_no_progress(server):
     assert await server.work("counting", lambda task: 7) == 7
     assert server.wire.sent == []
 
 
-async def test_a_client_without_progress_bars_gets_none(server, monkeypatch):
+async def test_server_work_for_client_without_progress_shows_no_progress(server, monkeypatch):
     monkeypatch.setattr(server_module, "PROGRESS_DELAY", 0.01)
     server.protocol.client_capabilities = types.ClientCapabilities()
     await server.work("counting", lambda task: time.sleep(0.1))
     assert server.wire.sent == []
 
 
-async def test_the_progress_bars_cancel_button_cancels_the_request(server, monkeypatch):
+async def test_progress_cancel_button_cancels_the_request(server, monkeypatch):
     monkeypatch.setattr(server_module, "PROGRESS_DELAY", 0.01)
     started, seen = threading.Event(), []
     monkeypatch.setattr(
@@ -134,7 +134,7 @@ async def test_the_progress_bars_cancel_button_cancels_the_request(server, monke
         await request
 
 
-async def test_what_the_user_can_act_on_is_the_answer(server, monkeypatch):
+async def test_server_request_clew_error_is_the_answer(server, monkeypatch):
     def fails(*_):
         raise ClewError("the run is gone; record it again")
 
@@ -144,7 +144,7 @@ async def test_what_the_user_can_act_on_is_the_answer(server, monkeypatch):
     assert caught.value.message == "the run is gone; record it again"
 
 
-async def test_a_mistake_of_ours_is_a_sentence_too(server, monkeypatch, caplog):
+async def test_server_request_internal_error_is_a_message_and_logged(server, monkeypatch, caplog):
     monkeypatch.setattr("clew.server.session.requests.runs", lambda *_: 1 / 0)
     with pytest.raises(RequestFailed) as caught:
         await server_module._request(server, "clew/runs")({})
@@ -157,7 +157,7 @@ async def test_a_mistake_of_ours_is_a_sentence_too(server, monkeypatch, caplog):
 
 @pytest.fixture
 def compared(server, monkeypatch):
-    """The server with a comparison of pairs that the test names; what was begun for each, and how that ended."""
+    """Return a server that compares the pairs named by the test; `seen` has the errors that ended each comparison."""
     seen = {}
 
     def find(_session, before, _after, task):
@@ -180,7 +180,7 @@ async def choose(server, name):
     server.comparison.refresh()
 
 
-async def test_another_baseline_cancels_the_comparison_with_the_one_before(compared):
+async def test_comparison_new_baseline_cancels_the_previous_comparison(compared):
     await choose(compared, "first")
     await wait_for(lambda: "first" in compared.seen)
     await choose(compared, "second")
@@ -192,7 +192,7 @@ async def test_another_baseline_cancels_the_comparison_with_the_one_before(compa
     await wait_for(lambda: compared.seen["second"])
 
 
-async def test_the_same_pair_is_not_compared_again(compared, monkeypatch):
+async def test_comparison_of_the_same_pair_is_not_repeated(compared, monkeypatch):
     found, times = regressions.Findings(()), []
     monkeypatch.setattr(regressions, "find", lambda *_: times.append(1) or found)
     await choose(compared, "first")
@@ -203,7 +203,7 @@ async def test_the_same_pair_is_not_compared_again(compared, monkeypatch):
     assert len(times) == 1
 
 
-async def test_a_comparison_that_cannot_be_made_is_told_once(compared, monkeypatch):
+async def test_comparison_that_fails_is_reported_once(compared, monkeypatch):
     def fails(*_):
         raise ClewError("the run is damaged")
 

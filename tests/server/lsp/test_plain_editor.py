@@ -1,4 +1,4 @@
-"""An editor that knows nothing of the panel: the server's own commands, answers in messages, hovers in plain text."""
+"""An editor without the panel: the server's own commands, answers in messages, hovers in plain text."""
 
 import re
 
@@ -23,11 +23,11 @@ async def plain_editor(lsp_client: LanguageClient, shop):
     await lsp_client.shutdown_session()
 
 
-async def test_without_the_panel_the_servers_commands_answer_by_a_message(plain_editor, shop):
+async def test_plain_editor_commands_answer_in_messages(plain_editor, shop):
     assert set(plain_editor.offered) == {*COMMANDS, *(f"clew.walk.{step}" for step in STEPS)}
     assert await execute(plain_editor, "clew.why", {"target": {"text": "Order failed"}}) == (
         "ERROR Order failed: item 17 is sold out\n"
-        "← Stock.lookup (item 17) used what Stock.mark_sold defined\n"
+        "← Stock.lookup used item 17, which Stock.mark_sold defined\n"
         "← Sweeper.run began as a thread that app.main started\n"
         "← thread MainThread of shop.app began"
     )
@@ -38,7 +38,7 @@ async def test_without_the_panel_the_servers_commands_answer_by_a_message(plain_
     assert (await ask(plain_editor, "clew/runs"))["selected"].endswith("-before")
 
 
-async def test_without_the_panel_the_functions_of_a_rule_are_told_by_their_places(plain_editor, shop, line_of):
+async def test_plain_editor_show_functions_lists_their_places(plain_editor, shop, line_of):
     text = "scope shop.app:check, shop.app:order;\n"
     uri = open_file(plain_editor, shop / "told.esl", text)
     at = {"line": 0, "character": 0}
@@ -49,7 +49,7 @@ async def test_without_the_panel_the_functions_of_a_rule_are_told_by_their_place
     assert "takes the uri of a spec" in await execute(plain_editor, "clew.showFunctions")
 
 
-async def test_without_markdown_a_hover_is_plain_text(plain_editor, shop, line_of):
+async def test_plain_editor_hover_without_markdown_is_plain_text(plain_editor, shop, line_of):
     uri = open_file(plain_editor, shop / "shop/app.py")
     found = await plain_editor.text_document_hover_async(
         types.HoverParams(document(uri), types.Position(line_of("shop/app.py", "def check") - 1, 5))
@@ -60,7 +60,7 @@ async def test_without_markdown_a_hover_is_plain_text(plain_editor, shop, line_o
     assert not re.search("[`|]|command:", found.contents.value)
 
 
-async def test_without_the_panel_a_comparison_is_told_by_a_message(plain_editor, shop):
+async def test_plain_editor_comparison_answers_in_a_message(plain_editor, shop):
     try:
         await execute(plain_editor, "clew.chooseBaseline", {"run": "before"})
         runs = await ask(plain_editor, "clew/runs")
@@ -73,7 +73,7 @@ async def test_without_the_panel_a_comparison_is_told_by_a_message(plain_editor,
     assert (await ask(plain_editor, "clew/runs"))["baseline"] == ""
 
 
-async def test_without_the_panel_a_walk_tells_each_step_and_shows_its_place(plain_editor, shop, line_of):
+async def test_plain_editor_walk_answers_each_step_and_shows_its_place(plain_editor, shop, line_of):
     async def do(command, *arguments):
         return await execute(plain_editor, f"clew.walk.{command}", *arguments)
 
@@ -93,19 +93,19 @@ async def test_without_the_panel_a_walk_tells_each_step_and_shows_its_place(plai
     assert await do("forward") == "forward: this is the last visited event"
     assert "none of the 20 calls" not in await do("start", {"target": {"function": "shop.app:check"}, "pick": "failed"})
     assert "No log line of run" in await do("start", {"target": {"text": "nonsense"}})
-    # What has no beginning leaves the walk where it was.
+    # A start that fails leaves the previous walk open.
     assert (await do("in")).startswith("in: ")
 
 
 @pytest_lsp.fixture(config=SERVER, loop_scope="module")
 async def old_editor(lsp_client: LanguageClient, shop):
-    """One that cannot be moved to a place."""
+    """Open an editor that lacks `window/showDocument`."""
     await begin(lsp_client, shop, panel=False, capabilities=client_capabilities("neovim@v0.7.0"))
     yield
     await lsp_client.shutdown_session()
 
 
-async def test_an_editor_that_cannot_be_moved_is_told_the_places(old_editor, shop, line_of):
+async def test_plain_editor_without_show_document_gets_places_in_messages(old_editor, shop, line_of):
     path = shop / "shop/stock.py"
     failed = {"target": {"text": "Order failed"}, "run": "before"}
     said = await execute(old_editor, "clew.walk.start", failed)
@@ -113,7 +113,7 @@ async def test_an_editor_that_cannot_be_moved_is_told_the_places(old_editor, sho
     place = f"\nat {path}:{line_of('shop/stock.py', 'def mark_sold')}"
     assert (await execute(old_editor, "clew.walk.cause")).endswith(place)
     await execute(old_editor, "clew.walk.back")
-    # Where it stands in the text of now.
+    # The place is that of the edited text.
     uri = open_file(old_editor, path, "# one\n# two\n" + path.read_text())
     assert (await execute(old_editor, "clew.walk.forward")).endswith(
         f"\nat {path}:{line_of('shop/stock.py', 'def mark_sold') + 2}"

@@ -1,4 +1,4 @@
-"""What a client may do wrong, or do a lot of: the server answers as the protocol says, goes on, and ends when it is told to."""
+"""Clients that make errors or many requests: the server answers as the protocol says, and ends only when it is asked to."""
 
 import asyncio
 import io
@@ -24,13 +24,13 @@ def serving(shop):
 
 @pytest.fixture
 def wire(shop):
-    """A server of the test's own, which it may end."""
+    """Start a server that the test may end."""
     yield from serving(shop)
 
 
 @pytest.fixture(scope="module")
 def shared_wire(shop):
-    """One server for many requests that must not change anything."""
+    """Start one server for many requests that must not change anything."""
     yield from serving(shop)
 
 
@@ -49,7 +49,7 @@ def alive(wire):
     return "result" in wire.ask("clew/runs", {})
 
 
-def test_what_is_not_known_is_refused_and_notifications_of_it_ignored(wire):
+def test_lsp_unknown_request_is_refused_and_notification_ignored(wire):
     assert wire.ask("textDocument/doAsILike", {})["error"]["code"] == METHOD_NOT_FOUND
     wire.tell("clew/doAsILike", {"a": 1})
     wire.tell("$/whatever", None)
@@ -58,8 +58,8 @@ def test_what_is_not_known_is_refused_and_notifications_of_it_ignored(wire):
 
 @pytest.mark.parametrize("kind", ["codeLens", "inlayHint", "hover", "prepareCallHierarchy", "definition"])
 @pytest.mark.parametrize("name", ["gone.py", "gone.esl", "gone.log", "latin.py", "latin.esl", "latin.log"])
-def test_files_that_are_not_open_are_read_whatever_is_in_them(shared_wire, shop, kind, name):
-    """One that is gone, and one that is no UTF-8."""
+def test_lsp_request_about_missing_or_latin_1_file_is_no_error(shared_wire, shop, kind, name):
+    """The file is missing, or is not UTF-8."""
     if name.startswith("latin"):
         (shop / name).write_bytes(b"# -*- coding: latin-1 -*-\n# caf\xe9\ndef brew():\n    pass\n")
     place, end = {"line": 2, "character": 5}, {"line": 9, "character": 0}
@@ -72,22 +72,22 @@ def test_files_that_are_not_open_are_read_whatever_is_in_them(shared_wire, shop,
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"target": 3}, "params.target: an object is needed, not int"),
+        ({"target": 3}, "params.target: expected an object, got int"),
         ({}, "params.target is missing"),
-        ([1, 2], "an object is needed"),
+        ([1, 2], "expected an object"),
         ({"target": {"event": "x"}}, "params.target.event"),
         ({"target": {"event": 10**12}}, "event"),
         ({"target": {}, "run": "no such run"}, "no run named 'no such run'"),
     ],
 )
-def test_malformed_requests_are_told_what_is_wrong(wire, params, words):
+def test_lsp_malformed_request_error_says_what_is_wrong(wire, params, words):
     answer = wire.ask("clew/slice", params)
     told = answer.get("error", {}).get("message") or answer["result"]["message"]
     assert words in told and "Traceback" not in told
     assert alive(wire)
 
 
-def test_what_is_no_json_does_not_end_the_server(wire):
+def test_lsp_invalid_json_does_not_end_the_server(wire):
     wire.raw(b"{nonsense")
     wire.raw(b"\xff\xfe\x00")
     wire.raw(b"[]")
@@ -95,7 +95,7 @@ def test_what_is_no_json_does_not_end_the_server(wire):
     assert alive(wire)
 
 
-def test_changes_of_closed_documents_and_of_old_versions_do_no_harm(wire, shop):
+def test_lsp_changes_of_closed_or_old_documents_are_harmless(wire, shop):
     path = shop / "shop/stock.py"
     uri, text = path.as_uri(), path.read_text()
     change = {"textDocument": {"uri": uri, "version": 3}, "contentChanges": [{"text": "x = 1\n" + text}]}
@@ -115,7 +115,7 @@ def test_changes_of_closed_documents_and_of_old_versions_do_no_harm(wire, shop):
 @pytest.mark.parametrize(
     "uri", ["untitled:Untitled-1", "git:/shop/stock.py?x", "vscode-notebook-cell:/a.ipynb#1", "file:///"]
 )
-def test_documents_that_are_no_files_have_nothing(wire, uri):
+def test_lsp_documents_without_a_file_have_no_lenses(wire, uri):
     wire.open(uri, "python", "def lookup(): ...\n")
     answer = wire.ask("textDocument/codeLens", {"textDocument": {"uri": uri}})
     assert not [lens for lens in answer["result"] if "data" in lens]
@@ -124,7 +124,7 @@ def test_documents_that_are_no_files_have_nothing(wire, uri):
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r", "\n"])
-def test_lines_end_as_they_like(wire, shop, end):
+def test_lsp_code_lenses_work_with_any_line_end(wire, shop, end):
     path = shop / "shop/stock.py"
     text = path.read_text()
     uri = wire.open(path.as_uri(), "python", text)
@@ -136,8 +136,8 @@ def test_lines_end_as_they_like(wire, shop, end):
     assert lens_lines(wire, uri) == [line + 2 for line in before]
 
 
-def test_columns_count_as_the_protocol_counts_them(wire, shop, line_of):
-    """In UTF-16: what is outside of the first plane takes two."""
+def test_lsp_columns_are_utf16_units(wire, shop, line_of):
+    """A character outside of the first plane counts as two."""
     path = shop / "shop/stock.py"
     number = line_of("shop/stock.py", "def lookup")
     lines = path.read_text().split("\n")
@@ -149,7 +149,7 @@ def test_columns_count_as_the_protocol_counts_them(wire, shop, line_of):
     assert alive(wire)
 
 
-def test_files_that_are_no_text_have_nothing(wire, shop, tmp_path):
+def test_lsp_binary_files_have_no_lenses(wire, shop, tmp_path):
     for name, body in (("a.py", b"\x00\xff\xfe" * 1000), ("b.log", bytes(range(256)) * 40)):
         path = tmp_path / name
         path.write_bytes(body)
@@ -160,7 +160,7 @@ def test_files_that_are_no_text_have_nothing(wire, shop, tmp_path):
 
 
 @pytest.mark.slow
-def test_ten_thousand_requests_in_a_row_leave_nothing_behind(wire, shop, line_of):
+def test_lsp_ten_thousand_requests_leak_no_memory(wire, shop, line_of):
     path = shop / "shop/stock.py"
     uri = wire.open(path.as_uri(), "python", path.read_text())
     log = wire.open((shop / "shop.log").as_uri(), "log", (shop / "shop.log").read_text())
@@ -173,7 +173,7 @@ def test_ten_thousand_requests_in_a_row_leave_nothing_behind(wire, shop, line_of
     ]
 
     def rush(count):
-        """Many at once; every seventh is no longer wanted."""
+        """Send many requests at once and cancel every seventh."""
         codes = set()
         for first in range(0, count, 500):
             numbers = [wire.begin(*questions[number % 4]) for number in range(first, first + 500)]
@@ -193,7 +193,7 @@ def test_ten_thousand_requests_in_a_row_leave_nothing_behind(wire, shop, line_of
     assert "Traceback" not in "".join(wire.errors)
 
 
-def test_a_shutdown_in_the_middle_of_work_ends_the_server(wire):
+def test_lsp_shutdown_during_work_ends_the_server(wire):
     for _ in range(6):
         wire.begin("clew/patterns", {})
     assert "result" in wire.ask("shutdown", None)
@@ -201,20 +201,20 @@ def test_a_shutdown_in_the_middle_of_work_ends_the_server(wire):
     assert wire.process.wait(30) == 0
 
 
-def test_an_exit_without_a_shutdown_is_an_error(wire):
+def test_lsp_exit_without_shutdown_returns_1(wire):
     wire.tell("exit", None)
     assert wire.process.wait(30) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes end differently there")
-def test_a_client_that_is_gone_ends_the_server(wire):
+def test_lsp_client_that_closes_its_pipe_ends_the_server(wire):
     wire.begin("clew/patterns", {})
     wire.process.stdin.close()
     wire.process.wait(30)
 
 
-def test_client_that_stops_reading_is_logged_once(caplog):
-    """The output is closed while work ends: one message fails, and the report of that, and no report of that report."""
+def test_lsp_client_that_stops_reading_is_logged_once(caplog):
+    """When the output is closed, a message and the report of its failure fail, and the second failure is not reported."""
     server = make_server()
     out = io.BytesIO()
     server.protocol.set_writer(StdoutWriter(out))
@@ -226,14 +226,14 @@ def test_client_that_stops_reading_is_logged_once(caplog):
     assert len(failed) == 2
 
 
-def test_no_work_begins_once_nobody_waits():
+def test_server_work_after_give_up_is_cancelled():
     server = make_server()
     server.give_up()
     with pytest.raises(Cancelled):
         asyncio.run(server.work("clew", lambda task: task))
 
 
-def test_initialize_with_several_folders_takes_the_one_with_runs(shop, tmp_path):
+def test_lsp_initialize_with_several_folders_takes_the_one_with_runs(shop, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     made = Wire(shop)

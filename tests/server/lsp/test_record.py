@@ -36,7 +36,7 @@ def workspace(tmp_path_factory):
 
 
 def choosing_client():
-    """It takes app.py of what is offered to it."""
+    """Return a client that chooses app.py whenever it is asked."""
     client = make_client()
 
     @client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)
@@ -57,8 +57,8 @@ async def client(lsp_client: LanguageClient, workspace):
     await lsp_client.shutdown_session()
 
 
-async def told(client, text):
-    """The first message that has the text."""
+async def message_with(client, text):
+    """Return the first message that contains the text."""
     for _ in range(600):
         for message in client.messages:
             if text in message.message:
@@ -73,23 +73,23 @@ async def record_lenses(client, path):
     return [(lens.range.start.line + 1, lens.command) for lens in lenses if lens.command]
 
 
-async def test_programs_and_tests_have_a_lens_that_records_them(client, workspace):
+async def test_record_lens_records_a_program_or_a_test(client, workspace):
     ((line, found),) = await record_lenses(client, workspace / "app.py")
     assert (line, found.title, found.command) == (4, "record", "clew.record")
     ((line, found),) = await record_lenses(client, workspace / "test_app.py")
     assert line == 3
     client.messages.clear()
     await execute(client, found.command, *found.arguments)
-    message = await told(client, "test_works ended")
+    message = await message_with(client, "test_works ended")
     assert "ended with exit code 0 as " in message
     (_, info), *_ = list_runs(workspace)
     assert isinstance(info, RunInfo) and info.tests
 
 
-async def test_the_user_chooses_and_what_a_failed_program_wrote_is_shown(client, workspace):
+async def test_record_command_asks_for_the_program_and_shows_failed_output(client, workspace):
     client.messages.clear()
     await execute(client, "clew.record", {"path": str(workspace / "app.py")})
-    message = await told(client, "app.py ended with exit code 3 as ")
+    message = await message_with(client, "app.py ended with exit code 3 as ")
     output = workspace / ".clew" / "output"
     assert any(str(path) in message for path in output.iterdir())
     assert client.asked[0].startswith("app.py: python app.py")
@@ -102,7 +102,7 @@ async def test_the_user_chooses_and_what_a_failed_program_wrote_is_shown(client,
     assert "written by the program" in max(output.iterdir()).read_text()
 
 
-async def test_a_program_that_goes_on_is_stopped_and_recorded_again(client, workspace):
+async def test_stop_recording_command_ends_a_running_program(client, workspace):
     client.messages.clear()
     await execute(client, "clew.record", {"command": "python app.py forever"})
     for _ in range(300):
@@ -111,7 +111,7 @@ async def test_a_program_that_goes_on_is_stopped_and_recorded_again(client, work
             break
         await asyncio.sleep(0.1)
     await execute(client, "clew.stopRecording")
-    assert "exit code 130" in await told(client, "python app.py forever ended")
+    assert "exit code 130" in await message_with(client, "python app.py forever ended")
     (_, info), *_ = list_runs(workspace)
     assert info.finished and info.exit_code == 130
     client.messages.clear()

@@ -1,4 +1,4 @@
-"""The real server over stdio, as an editor talks to it: runs, specs, and what cannot be answered."""
+"""The real server over stdio, as an editor talks to it: runs, specs and refused requests."""
 
 import asyncio
 import json
@@ -37,11 +37,11 @@ async def client(lsp_client: LanguageClient, workspace):
     await lsp_client.shutdown_session()
 
 
-async def test_a_client_with_the_panel_keeps_its_commands(client):
+async def test_server_offers_no_commands_to_a_client_with_the_panel(client):
     assert client.offered == []
 
 
-async def test_runs_are_listed_and_a_new_one_is_announced(client, workspace):
+async def test_server_lists_runs_and_announces_a_new_one(client, workspace):
     assert await ask(client, "clew/runs", {}) == {
         "workspace": str(workspace),
         "runs": [],
@@ -56,7 +56,7 @@ async def test_runs_are_listed_and_a_new_one_is_announced(client, workspace):
     assert (answer["selected"], [run["name"] for run in answer["runs"]]) == (folder.name, ["first"])
 
 
-async def test_selecting_a_run_is_announced(client, workspace):
+async def test_server_announces_the_selection_of_a_run(client, workspace):
     older = record(workspace, "older")
     record(workspace, "newer")
     answer = await ask(client, "clew/selectRun", {"run": "older"})
@@ -64,12 +64,12 @@ async def test_selecting_a_run_is_announced(client, workspace):
     await asyncio.wait_for(client.runs_changed.wait(), 20)
 
 
-async def test_what_cannot_be_answered_is_one_sentence(client, workspace):
+async def test_server_request_that_fails_answers_one_sentence(client, workspace):
     for method, params, text in (
         ("clew/selectRun", {"run": "gone"}, "no run named 'gone'"),
         ("clew/selectRun", {}, "params.run is missing"),
         ("clew/slice", {"target": {}}, "no run yet"),
-        ("clew/diff", {"before": "a", "after": 7}, "params.after: str is needed, not int"),
+        ("clew/diff", {"before": "a", "after": 7}, "params.after: expected str, got int"),
     ):
         with pytest.raises(JsonRpcException) as caught:
             await ask(client, method, params)
@@ -78,7 +78,7 @@ async def test_what_cannot_be_answered_is_one_sentence(client, workspace):
         assert "Traceback" not in json.dumps([caught.value.message, caught.value.data])
 
 
-async def test_problems_of_a_spec_follow_its_text(client, workspace):
+async def test_spec_diagnostics_follow_its_text(client, workspace):
     path = workspace / "a.esl"
     path.write_text("include asynio;\n")
     uri = open_file(client, path)
@@ -93,7 +93,7 @@ async def test_problems_of_a_spec_follow_its_text(client, workspace):
     assert list(client.diagnostics[uri]) == []
 
 
-async def test_a_problems_place_counts_as_the_editor_counts(client, workspace):
+async def test_spec_diagnostics_columns_are_utf16_units(client, workspace):
     path = workspace / "a.esl"
     path.write_text("/* 😀 */ include asynio;\n")
     uri = open_file(client, path)
@@ -103,7 +103,7 @@ async def test_a_problems_place_counts_as_the_editor_counts(client, workspace):
     assert problem.range.start == types.Position(0, "/* 😀 */ include asynio".index("asynio") + 1)
 
 
-async def test_saving_source_makes_a_rules_warning_go(client, workspace):
+async def test_spec_diagnostics_follow_saved_python_source(client, workspace):
     path = workspace / "a.esl"
     path.write_text("include standard;\nscope app:missing;\n")
     (workspace / "app.py").write_text("def present():\n    pass\n")
@@ -118,7 +118,7 @@ async def test_saving_source_makes_a_rules_warning_go(client, workspace):
     assert list(client.diagnostics[uri]) == []
 
 
-async def test_files_without_a_run_have_no_lenses_and_no_messages(client, workspace):
+async def test_server_files_without_a_run_have_no_lenses_and_no_messages(client, workspace):
     path = workspace / "app.py"
     path.write_text("def present():\n    pass\n")
     uri = open_file(client, path)
@@ -129,7 +129,7 @@ async def test_files_without_a_run_have_no_lenses_and_no_messages(client, worksp
     assert not lenses and hover is None and client.messages == []
 
 
-async def test_a_panel_request_is_answered_over_the_editors_connection(editor, session):
+async def test_server_answers_panel_requests_over_lsp(editor, session):
     asked = {"before": "before", "after": "after"}
     answer = await ask(editor, "clew/diff", asked)
     assert "shop.stock:Stock.lookup" in {row["label"] for row in answer["rows"]}

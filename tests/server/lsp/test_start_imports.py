@@ -1,4 +1,4 @@
-"""What an editor waits for first: a server that starts loads neither the graph nor the libraries behind it."""
+"""A starting server imports neither the graph nor the heavy libraries, so that an editor need not wait."""
 
 import subprocess
 import sys
@@ -19,11 +19,11 @@ HEAVY = {
 }
 
 
-def test_a_server_that_starts_loads_no_heavy_library():
+def test_server_start_loads_no_heavy_library():
     code = "import sys, clew.server.lsp.server as s; s.make_server(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert HEAVY & set(done.stdout.split()) == set()
 
 
-def test_the_commands_that_walk_are_the_ways_of_the_graph():
+def test_walk_commands_equal_the_ways_of_the_graph():
     assert STEPS == (*WAYS, "back", "forward")

@@ -11,12 +11,12 @@ from clew.server.protocol.shared import Location, RunRef, Target
 from clew.server.protocol.views.slice import SliceParams
 
 
-def test_a_request_may_leave_out_what_has_a_default():
+def test_decode_missing_field_takes_its_default():
     params = decode(SliceParams, {"target": {}})
     assert params == SliceParams(Target())
 
 
-def test_nested_data_becomes_nested_dataclasses():
+def test_decode_nested_data_becomes_nested_dataclasses():
     params = decode(SliceParams, {"target": {"location": {"path": "/a.py", "line": 3}}, "direction": "forward"})
     assert params.target.location == Location("/a.py", 3)
     assert params.direction == "forward"
@@ -26,22 +26,22 @@ def test_nested_data_becomes_nested_dataclasses():
     ("cls", "data", "where"),
     [
         (SliceParams, {}, "params.target is missing"),
-        (SliceParams, [], "an object is needed, not list"),
-        (SliceParams, None, "an object is needed, not nothing"),
-        (SliceParams, {"target": {"event": "7"}}, "params.target.event: int is needed, not str"),
-        (SliceParams, {"target": {"event": True}}, "params.target.event: int is needed, not bool"),
+        (SliceParams, [], "expected an object, got list"),
+        (SliceParams, None, "expected an object, got null"),
+        (SliceParams, {"target": {"event": "7"}}, "params.target.event: expected int, got str"),
+        (SliceParams, {"target": {"event": True}}, "params.target.event: expected int, got bool"),
         (SliceParams, {"target": {}, "direction": "up"}, "'backward', 'forward'"),
         (SliceParams, {"target": {"location": {"path": "/a"}}}, "params.target.location.line is missing"),
         (RunRef, {"id": "a", "name": "b", "started": 1, "finished": True, "problems": [1]}, "problems[0]"),
     ],
 )
-def test_a_wrong_field_is_named(cls, data, where):
+def test_decode_wrong_field_is_named(cls, data, where):
     with pytest.raises(RequestError) as caught:
         decode(cls, data)
     assert where in str(caught.value)
 
 
-def test_a_field_of_a_newer_client_is_ignored():
+def test_decode_unknown_field_is_ignored():
     assert decode(SelectRunParams, {"run": "a", "colour": "red"}) == SelectRunParams("a")
 
 
@@ -63,7 +63,7 @@ refs = st.builds(
 
 
 @given(slices | refs)
-def test_what_is_encoded_is_decoded_again_through_json(value):
+def test_decode_of_encoded_value_is_the_value(value):
     assert decode(type(value), json.loads(json.dumps(encode(value)))) == value
 
 
@@ -76,7 +76,7 @@ anything = st.recursive(
 
 
 @given(anything)
-def test_any_json_is_decoded_or_refused_by_name(data):
+def test_decode_any_json_is_accepted_or_refused_by_name(data):
     for request, _, _ in METHODS.values():
         try:
             assert isinstance(decode(request, data), request)

@@ -1,4 +1,4 @@
-"""What is offered to be recorded: programs, tests, typed commands; and that the commands run as they stand."""
+"""The programs, tests and typed commands that can be recorded, and that their commands run unchanged."""
 
 import subprocess
 import sys
@@ -49,7 +49,7 @@ def listed(session, **params):
     return recordables(session, RecordableParams(**params)).recordables
 
 
-def test_tests_are_those_that_pytest_collects(tmp_path):
+def test_entries_equal_the_tests_that_pytest_collects(tmp_path):
     (tmp_path / "test_shop.py").write_text(TESTS)
     told = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "test_shop.py"],
@@ -61,7 +61,7 @@ def test_tests_are_those_that_pytest_collects(tmp_path):
     assert found - {""} == collected | classes
 
 
-def test_the_test_at_a_line_is_the_innermost_that_began():
+def test_entry_around_line_is_the_innermost_test():
     lines = TESTS.splitlines()
     found = entries("test_shop.py", TESTS)
 
@@ -78,13 +78,13 @@ def test_the_test_at_a_line_is_the_innermost_that_began():
     assert at("import pytest") is None
 
 
-def test_a_text_that_does_not_parse_and_a_file_of_no_tests_have_none():
+def test_entries_of_unparsable_text_or_file_without_tests_are_empty():
     assert entries("test_shop.py", "def test_(:") == ()
     assert entries("shop.py", "def test_plain(): ...") == ()
     assert entries("shop.py", 'if "__main__" == __name__: ...') == (Entry(1, ""),)
 
 
-def test_what_is_at_the_cursor_comes_first_then_what_is_configured(session, tmp_path):
+def test_recordables_list_the_test_at_the_cursor_then_configured_programs(session, tmp_path):
     (tmp_path / "test_shop.py").write_text(TESTS)
     session.programs = (Program("server", ("python", "-m", "shop"), "src", ("PORT=1",), "shop.esl"),)
     found = listed(session, path=str(tmp_path / "test_shop.py"), line=7)
@@ -98,7 +98,7 @@ def test_what_is_at_the_cursor_comes_first_then_what_is_configured(session, tmp_
     assert (server.cwd, server.environment) == (str(tmp_path / "src"), ["PORT=1"])
 
 
-def test_a_project_says_itself_how_it_is_started(session, tmp_path):
+def test_recordables_of_project_come_from_pyproject_and_main_modules(session, tmp_path):
     for name in ("app/__main__.py", "src/lib/__main__.py", "tests/__main__.py", "manage.py", "only.esl"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
@@ -113,19 +113,19 @@ def test_a_project_says_itself_how_it_is_started(session, tmp_path):
     assert "--spec" not in listed(session)[0].command
 
 
-def test_a_typed_command_is_taken_apart_as_a_shell_would_but_nothing_is_expanded(session):
+def test_recordables_typed_command_is_split_but_not_expanded(session):
     (typed,) = listed(session, command="python 'my app.py' $HOME")
     assert typed.command[-3:] == [sys.executable, "my app.py", "$HOME"]
     refused = recordables(session, RecordableParams(command="python 'app.py"))
     assert not refused.recordables and "check its quotes" in refused.message
 
 
-def test_what_is_not_there_is_explained(session, tmp_path):
+def test_recordables_without_a_target_explain_the_reason(session, tmp_path):
     assert "no test at the cursor" in recordables(session, RecordableParams(kind="test")).message
     assert "clew.record.programs" in recordables(session, RecordableParams()).message
 
 
-def test_a_recording_can_be_followed_to_its_end(session, tmp_path):
+def test_progress_of_recording_counts_its_events_and_errors(session, tmp_path):
     (tmp_path / "app.py").write_text(
         "import logging\ndef work():\n    logging.error('no')\nif __name__ == '__main__':\n    work()\n"
     )
@@ -141,7 +141,7 @@ def test_a_recording_can_be_followed_to_its_end(session, tmp_path):
     assert len(list_runs(tmp_path)) == 1
 
 
-def test_programs_of_the_settings_are_read_or_named():
+def test_settings_programs_are_read():
     programs = [
         {"command": "python -m 'my app'"},
         {"name": "x", "command": ["a", "b c"], "cwd": "s", "env": {"A": "1"}, "spec": "e.esl"},
@@ -159,7 +159,7 @@ def test_programs_of_the_settings_are_read_or_named():
     [{}, [3], [{"command": ""}], [{"command": "'"}], [{"command": ["a", 1]}], [{"command": "a", "env": {"A": 1}}],
      [{"command": "a", "cwd": 3}], [{"command": "a", "env": []}]],
 )  # fmt: skip
-def test_programs_that_cannot_be_read_are_named_and_the_rest_of_the_settings_holds(wrong):
+def test_settings_invalid_programs_are_named_and_the_rest_is_read(wrong):
     settings, problems = read({"record": {"programs": wrong}, "baseline": "main"})
     assert settings == Settings(baseline="main")
     (problem,) = problems

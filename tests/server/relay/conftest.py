@@ -1,4 +1,4 @@
-"""A workspace whose relay ends with the test, relays in a row, and what TLS needs."""
+"""Fixtures: a workspace whose relay ends with the test, a chain of relays, and a certificate."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def chain(tmp_path):
 
 @pytest.fixture
 def certified(tmp_path):
-    """A key, and a certificate that vouches for itself, of this machine's loopback."""
+    """Return a key and a self-signed certificate for localhost."""
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",

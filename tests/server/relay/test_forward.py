@@ -1,4 +1,4 @@
-"""A relay passes runs on to another one, which has them as its own: whatever is killed, and however many are in between."""
+"""A relay forwards runs to another relay, which has them like its own, through kills and several hops."""
 
 import asyncio
 import base64
@@ -48,11 +48,11 @@ def _same_records(one, other):
     assert records(one) == records(other)
 
 
-def test_a_run_is_the_same_two_relays_further(chain):
+def test_forward_over_two_relays_keeps_the_run_identical(chain):
     relays = chain(3)
     first, _, last = relays.workspaces
     program = start(first, TASKS, 300)
-    seen = Seen().watch(watch(lambda: ensure_relay(last), patience=0))
+    seen = Seen().watch(watch(lambda: ensure_relay(last), max_lag=0))
     finish(program)
     assert_lost_and_doubled_nothing(seen, run_folder(first))
     assert recorded(run_folder(last)) == recorded(run_folder(first))
@@ -61,12 +61,12 @@ def test_a_run_is_the_same_two_relays_further(chain):
     assert described["workspace"] == str(last) and described["exit_code"] == 0
 
 
-def test_both_sides_may_be_killed_while_a_run_is_passed_on(chain):
+def test_forward_with_both_relays_killed_loses_and_doubles_nothing(chain):
     relays = chain(2)
     first, last = relays.workspaces
     program = start(first, NODES, 0, 60, 0.005, name="nodes", spec=NODES_SPEC)
     seen, kills = Seen(), 0
-    for news in watch(lambda: ensure_relay(last), patience=0, again_for=60):
+    for news in watch(lambda: ensure_relay(last), max_lag=0, again_for=60):
         seen.take(news)
         if len(seen.batches) > 8 * (kills + 1) and kills < 4:
             relays.kill(kills % 2)
@@ -80,7 +80,7 @@ def test_both_sides_may_be_killed_while_a_run_is_passed_on(chain):
     _same_records(run_folder(first), run_folder(last))
 
 
-def test_an_address_has_no_token_and_goes_to_another_machine_encrypted():
+def test_forward_address_with_token_or_without_tls_is_refused():
     for url in (
         "ws://example.com:1",
         "http://127.0.0.1:1",
@@ -95,7 +95,7 @@ def test_an_address_has_no_token_and_goes_to_another_machine_encrypted():
     Forward(Address("wss://example.com:1", "token"))
 
 
-def test_what_another_relay_names_stays_within_the_workspace(tmp_path):
+def test_mirror_refuses_names_outside_the_workspace(tmp_path):
     for run in ("../x", "a/b", "", ".hidden", "x" * 300):
         with pytest.raises(MirrorError):
             Mirror(tmp_path, run, "host:/there")
@@ -114,13 +114,13 @@ def test_what_another_relay_names_stays_within_the_workspace(tmp_path):
     other.close()
 
 
-def test_the_source_texts_that_ran_go_along_once_and_nothing_else(chain):
+def test_forward_sends_the_source_texts_that_ran_once(chain):
     relays = chain(3)
     first, middle, last = relays.workspaces
     finish(start(first, TASKS, 50, name="one"))
     ran = (first / "one.py").read_text()
     (first / "one.py").write_text("changed = True")
-    Seen().watch(watch(lambda: ensure_relay(last), patience=0, again_for=60))
+    Seen().watch(watch(lambda: ensure_relay(last), max_lag=0, again_for=60))
     for workspace in (middle, last):
         (source,) = source_snapshots.index(run_folder(workspace)).values()
         assert source == source_snapshots.index(run_folder(first))[str(first / "one.py")]
@@ -129,7 +129,7 @@ def test_the_source_texts_that_ran_go_along_once_and_nothing_else(chain):
         assert len(kept) == 1
 
 
-def test_a_source_text_is_kept_only_if_it_was_asked_for_and_is_what_it_is_said_to_be(tmp_path):
+def test_mirror_saves_only_requested_source_texts_with_their_digest(tmp_path):
     mirror = Mirror(tmp_path, "run", "host:/there")
     text = b"print()"
     digest = hashlib.sha256(text).hexdigest()
@@ -155,22 +155,22 @@ def test_a_source_text_is_kept_only_if_it_was_asked_for_and_is_what_it_is_said_t
     mirror.close()
 
 
-def test_a_run_whose_machine_stays_away_is_over_and_goes_on_when_it_comes_back(chain):
+def test_mirror_of_silent_machine_is_finished_until_it_comes_back(chain):
     relays = chain(2)
     first, last = relays.workspaces
     program = start(first, NODES, 0, 20, 0.02, name="nodes", spec=NODES_SPEC)
-    for news in watch(lambda: ensure_relay(last), patience=0, again_for=60):
+    for news in watch(lambda: ensure_relay(last), max_lag=0, again_for=60):
         if isinstance(news, Events):
             break
     mirrored = run_folder(last)
     relays.processes[0].kill()
     relays.processes[0].wait()
-    # As if a minute had passed; nobody else marks it any more.
+    # As if a minute had passed: no other process touches this file.
     silent = time.time() - STAYS_AWAY - 1
     os.utime(mirrored / ORIGIN_FILE, (silent, silent))
     told = run_ref(mirrored, load_run(mirrored))
     assert told.finished and told.problems[0].startswith(f"stopped: no word from {load_run(mirrored).host} since ")
-    assert any(isinstance(news, Over) for news in watch(lambda: ensure_relay(last), mirrored.name, patience=0))
+    assert any(isinstance(news, Over) for news in watch(lambda: ensure_relay(last), mirrored.name, max_lag=0))
     relays.start(0)
     while run_ref(mirrored, load_run(mirrored)).finished:
         time.sleep(0.05)
@@ -183,7 +183,7 @@ def test_a_run_whose_machine_stays_away_is_over_and_goes_on_when_it_comes_back(c
     _same_records(run_folder(first), mirrored)
 
 
-def test_what_nobody_could_be_found_to_pass_on_to_is_passed_on_by_the_next_relay(chain, monkeypatch):
+def test_forward_without_receiver_is_done_by_the_next_relay(chain, monkeypatch):
     monkeypatch.setattr(forward, "GIVE_UP", 0.5)
     monkeypatch.setattr(relay, "LINGER", 0.0)
     relays = chain(2)
@@ -195,6 +195,6 @@ def test_what_nobody_could_be_found_to_pass_on_to_is_passed_on_by_the_next_relay
     asyncio.run(relay.Relay([first], Listening(), grace=0.5, to=[nobody]).run())
     assert (run_folder(first) / FOLDER).is_dir()
     relays.start(0)
-    seen = Seen().watch(watch(lambda: ensure_relay(last), patience=0, again_for=60))
+    seen = Seen().watch(watch(lambda: ensure_relay(last), max_lag=0, again_for=60))
     assert_lost_and_doubled_nothing(seen, run_folder(first))
     _same_records(run_folder(first), run_folder(last))

@@ -1,4 +1,4 @@
-"""What one relay takes by OTLP is a run like any other for the relay that it passes runs on to."""
+"""A run that a relay receives by OTLP is forwarded like any other run."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from clew.server.session.session import run_ref
 from tests.support.editor.relay_programs import Seen, run_folder
 
 
-class _Kept(SpanExporter):
+class _StoredSpans(SpanExporter):
     def __init__(self):
         self.spans = []
 
@@ -39,7 +39,7 @@ class _Kept(SpanExporter):
 
 
 class Services:
-    """A web service that calls a shop, each with an exporter of OpenTelemetry's own."""
+    """A web service that calls a shop; each has an exporter of OpenTelemetry."""
 
     def __init__(self, relays):
         self.calls = 0
@@ -47,7 +47,7 @@ class Services:
         certificate = {"certificate_file": str(relays.tls[1])} if relays.tls else {}
         for name in ("web", "shop"):
             provider = TracerProvider(resource=Resource({"service.name": name}), shutdown_on_exit=False)
-            self._kept[name] = _Kept()
+            self._kept[name] = _StoredSpans()
             provider.add_span_processor(SimpleSpanProcessor(self._kept[name]))
             self._tracers[name] = provider.get_tracer("test")
             self._exporters[name] = OTLPSpanExporter(
@@ -63,15 +63,15 @@ class Services:
         self.calls += 1
 
     def send(self):
-        """As long as it takes: a relay that is killed comes back."""
+        """Send all spans; repeat until a killed relay is back."""
         for name, exporter in self._exporters.items():
             spans, self._kept[name].spans = self._kept[name].spans, []
             while exporter.export(spans) != SpanExportResult.SUCCESS:
                 time.sleep(0.05)
 
 
-def _over(relays):
-    """The first relay finds that nothing has come for a minute."""
+def _finish_first(relays):
+    """Let the first relay find that the run was quiet for a minute."""
     relays.stop(0)
     long_ago = time.time() - QUIET - 1
     os.utime(run_folder(relays.workspaces[0]) / "otlp.jsonl", (long_ago, long_ago))
@@ -79,13 +79,13 @@ def _over(relays):
 
 
 def _seen_all(relays, services, seen, *, again_for=60):
-    """What a viewer of the last relay is told until the run is over there."""
+    """Return the events that a viewer of the last relay gets until the run is finished there."""
     last, ended = relays.workspaces[-1], False
-    for news in watch(lambda: ensure_relay(last), patience=0, again_for=again_for):
+    for news in watch(lambda: ensure_relay(last), max_lag=0, again_for=again_for):
         seen.take(news)
         if not ended and seen.state is not None and seen.sent() == {"web": services.calls}:
             ended = True
-            _over(relays)
+            _finish_first(relays)
         if seen.over:
             return seen
 
@@ -100,17 +100,17 @@ def _assert_once(seen, services):
 
 
 def _same_runs(one, other):
-    def told(workspace):
+    def contents(workspace):
         graph = clew.open(run_folder(workspace)).graph
         events, _ = entities_of(graph)
         names = Counter(events.names[number] for number in events.first.tolist())
         return len(graph), sorted(process.name for process in graph.processes), sorted(graph.ts.tolist()), names
 
-    assert told(one) == told(other)
+    assert contents(one) == contents(other)
     assert (run_folder(one) / "otlp.jsonl").read_bytes() == (run_folder(other) / "otlp.jsonl").read_bytes()
 
 
-def test_what_comes_by_otlp_is_the_same_run_two_relays_further(chain):
+def test_forward_of_otlp_over_two_relays_keeps_the_run_identical(chain):
     relays = chain(3, otlp=True)
     services = Services(relays)
     for _ in range(20):
@@ -123,7 +123,7 @@ def test_what_comes_by_otlp_is_the_same_run_two_relays_further(chain):
         assert load_run(run_folder(workspace)).workspace == str(workspace)
 
 
-def test_both_sides_may_be_killed_at_random_while_spans_come(chain):
+def test_forward_of_otlp_with_random_kills_loses_and_doubles_nothing(chain):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance, relays = random.Random(seed), chain(2, otlp=True)
@@ -139,7 +139,7 @@ def test_both_sides_may_be_killed_at_random_while_spans_come(chain):
     sending = threading.Thread(target=send, daemon=True)
     sending.start()
     seen = Seen()
-    for news in watch(lambda: ensure_relay(relays.workspaces[1]), patience=0, again_for=60):
+    for news in watch(lambda: ensure_relay(relays.workspaces[1]), max_lag=0, again_for=60):
         seen.take(news)
         if isinstance(news, Events):
             time.sleep(chance.uniform(0, 0.2))
@@ -149,18 +149,18 @@ def test_both_sides_may_be_killed_at_random_while_spans_come(chain):
             break
     stop.set()
     sending.join()
-    # Whoever comes now is told of all of it.
+    # A new viewer gets every event.
     seen = _seen_all(relays, services, Seen())
     _assert_once(seen, services)
     _same_runs(*relays.workspaces)
 
 
-def test_a_viewer_goes_on_at_its_number_over_kills_of_both_sides(chain):
+def test_viewer_of_forwarded_otlp_continues_after_kills_of_both_relays(chain):
     relays = chain(2, otlp=True)
     services, seen, last = Services(relays), Seen(), relays.workspaces[1]
     services.call()
     services.send()
-    for news in watch(lambda: ensure_relay(last), patience=0, again_for=60):
+    for news in watch(lambda: ensure_relay(last), max_lag=0, again_for=60):
         seen.take(news)
         if seen.state is None or seen.sent() != {"web": services.calls}:
             continue
@@ -172,7 +172,7 @@ def test_a_viewer_goes_on_at_its_number_over_kills_of_both_sides(chain):
     _assert_once(seen, services)
 
 
-def test_with_tls_and_a_token_and_not_without(chain, certified, monkeypatch):
+def test_forward_of_otlp_over_tls_keeps_the_run_identical(chain, certified, monkeypatch):
     # A session of requests prefers these to the certificate that it was given.
     for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
@@ -186,13 +186,13 @@ def test_with_tls_and_a_token_and_not_without(chain, certified, monkeypatch):
     _same_runs(*relays.workspaces)
 
 
-def test_a_run_whose_machine_stays_away_is_over_and_goes_on_when_it_comes_back(chain):
+def test_otlp_mirror_of_silent_machine_is_finished_until_it_comes_back(chain):
     relays = chain(2, otlp=True)
     services, last = Services(relays), relays.workspaces[1]
     services.call()
     services.send()
     seen = Seen()
-    for news in watch(lambda: ensure_relay(last), patience=0):
+    for news in watch(lambda: ensure_relay(last), max_lag=0):
         seen.take(news)
         if seen.state is not None and seen.sent() == {"web": 1}:
             break
@@ -204,13 +204,13 @@ def test_a_run_whose_machine_stays_away_is_over_and_goes_on_when_it_comes_back(c
     assert told.finished and told.problems == [
         f"stopped: no word from {load_run(mirrored).host} since {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(silent))}"
     ]
-    assert any(isinstance(news, Over) for news in watch(lambda: ensure_relay(last), mirrored.name, patience=0))
+    assert any(isinstance(news, Over) for news in watch(lambda: ensure_relay(last), mirrored.name, max_lag=0))
     relays.start(0)
     services.call()
     services.send()
     while run_ref(mirrored, load_run(mirrored)).finished:
         time.sleep(0.05)
-    for news in watch(lambda: ensure_relay(last), mirrored.name, patience=0):
+    for news in watch(lambda: ensure_relay(last), mirrored.name, max_lag=0):
         if isinstance(news, Newest | Events) and sum(one.sent for one in news.state.standing.values()) == 2:
             break
     assert run_ref(mirrored, load_run(mirrored)).problems == []
@@ -221,7 +221,7 @@ def _line(number):
     return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"spans": [span]}]}]}
 
 
-def test_the_other_end_takes_what_comes_by_otlp_byte_by_byte_where_it_left_off(tmp_path):
+def test_mirror_spans_continue_at_their_offset_and_refuse_gaps(tmp_path):
     mirror = Mirror(tmp_path, "run", "host:/there", "spans")
     mirror.spans.add(0, b"one\n")
     mirror.spans.add(0, b"one\ntwo\n")
@@ -233,7 +233,7 @@ def test_the_other_end_takes_what_comes_by_otlp_byte_by_byte_where_it_left_off(t
     mirror.close()
 
 
-def test_a_connection_that_comes_back_takes_over_from_one_that_is_not_known_to_be_broken(workspace):
+def test_relay_second_mirror_connection_replaces_the_first(workspace):
     there = ensure_relay(workspace)
     token = {"Authorization": f"Bearer {there.token}"}
     info = json.dumps(load_run(_begun(workspace / "elsewhere"))._replace(id="run")._asdict())
@@ -264,7 +264,7 @@ def _begun(workspace):
     return run_folder(workspace)
 
 
-def test_a_run_that_is_passed_on_is_not_gone_on_with_by_what_comes_here(tmp_path):
+def test_otlp_intake_does_not_resume_a_mirrored_run(tmp_path):
     mirror = Mirror(tmp_path, "run", "host:/there", "spans")
     mirror.describe(
         json.dumps(load_run(_begun(tmp_path / "other"))._replace(launcher=4_000_000)._asdict()), "{}", is_whole=False
@@ -277,7 +277,7 @@ def test_a_run_that_is_passed_on_is_not_gone_on_with_by_what_comes_here(tmp_path
     mirror.close()
 
 
-def test_source_texts_are_those_of_the_other_machine(tmp_path):
+def test_mirror_saves_no_local_source_texts_for_a_remote_run(tmp_path):
     program = tmp_path / "shop.py"
     program.write_text("here = True\n")
     os.utime(program, (1, 1))

@@ -1,4 +1,4 @@
-"""Programs in other languages send spans to the relay, which passes them on and makes a run of them."""
+"""Programs in other languages send spans to the relay, which forwards them and stores a run."""
 
 import gzip
 import json
@@ -65,8 +65,8 @@ def _post(said, body, token=None, path="/v1/traces", kind="application/json", **
         return error.code, error.read()
 
 
-def test_spans_are_told_as_they_come_and_make_a_run_in_the_end(relay, tmp_path):
-    # The called span comes first: its caller's ends later.
+def test_otlp_spans_reach_viewers_and_become_a_run(relay, tmp_path):
+    # The called span arrives first, because its caller's span ends later.
     called = {"resourceSpans": [_spans("shop", _span(2, parent=1), _span(3, parent=2))]}
     caller = gzip.compress(json.dumps({"resourceSpans": [_spans("web", _span(1))]}).encode())
     answers = [_post(relay, json.dumps(called).encode()), _post(relay, caller, **{"Content-Encoding": "gzip"})]
@@ -78,7 +78,7 @@ def test_spans_are_told_as_they_come_and_make_a_run_in_the_end(relay, tmp_path):
     answers.append(_post(relay, message.SerializeToString(), kind="application/x-protobuf"))
     assert answers == [(200, b"{}"), (200, b"{}"), (200, b"")]
     seen, wanted = Seen(), Counter({"web": 1, "shop": 1})
-    for news in watch(lambda: running(tmp_path), patience=0):
+    for news in watch(lambda: running(tmp_path), max_lag=0):
         seen.take(news)
         if seen.state is not None and seen.sent() == wanted:
             break
@@ -106,7 +106,7 @@ NO_OTLP = [
 ]
 
 
-def test_what_is_no_otlp_is_refused(relay, tmp_path):
+def test_otlp_invalid_request_is_refused_with_a_message(relay, tmp_path):
     for body, status, more in NO_OTLP:
         given, answer = _post(relay, body, **more)
         assert given == status and json.loads(answer)["message"]
@@ -114,7 +114,7 @@ def test_what_is_no_otlp_is_refused(relay, tmp_path):
     assert not (tmp_path / ".clew" / "runs").exists()
 
 
-def test_what_a_killed_relay_began_to_write_is_taken_away_and_its_run_goes_on(tmp_path):
+def test_otlp_intake_removes_the_partial_line_of_a_killed_relay(tmp_path):
     first = OtlpIntake(tmp_path)
     first.take({"resourceSpans": [_spans("web", _span(1))]})
     folder = run_folder(tmp_path)
@@ -135,12 +135,12 @@ def _documents(folder):
 
 
 def _killed(folder):
-    """As its relay left it that was killed."""
+    """Leave the run as a killed relay leaves it."""
     info = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps(info | {"launcher": 4_000_000}))
 
 
-def test_a_request_whose_answer_was_lost_is_kept_once_also_over_a_kill(tmp_path):
+def test_otlp_intake_stores_a_repeated_request_once_also_after_a_kill(tmp_path):
     first = OtlpIntake(tmp_path)
     documents = [{"resourceSpans": [_spans("web", _span(number))]} for number in range(3)]
     for document in (documents[0], documents[1], documents[0]):
@@ -153,7 +153,7 @@ def test_a_request_whose_answer_was_lost_is_kept_once_also_over_a_kill(tmp_path)
     assert _documents(folder) == documents
 
 
-def test_a_run_left_behind_is_over_when_nothing_came_for_a_minute_and_goes_on_before(tmp_path):
+def test_otlp_intake_resumes_a_run_until_it_is_quiet_for_a_minute(tmp_path):
     OtlpIntake(tmp_path).take({"resourceSpans": [_spans("web", _span(1))]})
     folder = run_folder(tmp_path)
     _killed(folder)
@@ -173,7 +173,7 @@ def test_a_run_left_behind_is_over_when_nothing_came_for_a_minute_and_goes_on_be
     assert not fourth.is_busy
 
 
-def test_a_run_whose_relay_was_killed_over_its_import_is_imported_by_the_next(tmp_path):
+def test_otlp_intake_repeats_an_import_interrupted_by_a_kill(tmp_path):
     first = OtlpIntake(tmp_path)
     first.take({"resourceSpans": [_spans("web", _span(1))]})
     first.end()
@@ -187,16 +187,16 @@ def test_a_run_whose_relay_was_killed_over_its_import_is_imported_by_the_next(tm
     assert [process.name for process in clew.open(folder).graph.processes] == ["web"]
 
 
-def test_a_run_of_which_nothing_can_be_imported_is_over_and_says_why(tmp_path):
+def test_otlp_intake_run_without_spans_is_finished_with_a_note(tmp_path):
     intake = OtlpIntake(tmp_path)
     intake.take({"resourceSpans": []})
     intake.end()
     told = load_run(run_folder(tmp_path))
     assert told.finished and not told.imported
-    assert "what came cannot be imported" in told.notes[0] and "no span and no log" in told.notes[0]
+    assert "the received data cannot be imported" in told.notes[0] and "no spans and no logs" in told.notes[0]
 
 
-def test_a_run_that_a_killed_relay_left_does_not_keep_another_one_from_ending(tmp_path):
+def test_relay_with_run_of_a_killed_relay_still_ends(tmp_path):
     OtlpIntake(tmp_path).take({"resourceSpans": [_spans("web", _span(1))]})
     folder = run_folder(tmp_path)
     _killed(folder)
@@ -207,7 +207,7 @@ def test_a_run_that_a_killed_relay_left_does_not_keep_another_one_from_ending(tm
     assert load_run(folder).imported
 
 
-def test_the_panel_sees_services_while_their_spans_come(tmp_path):
+def test_entities_of_live_otlp_run_are_its_services(tmp_path):
     def seen():
         told = answer(session, "clew/entities", {})
         return {box["name"] for box in told["boxes"]}, told["source"], told["moments"], told["run"]["finished"]
@@ -234,7 +234,7 @@ def test_the_panel_sees_services_while_their_spans_come(tmp_path):
         ({"container.id": "c0ffee"}, "unnamed machine"),
     ],
 )
-def test_a_service_runs_on_the_same_machine_while_its_spans_come_and_after(tmp_path, described, machine):
+def test_entities_of_otlp_run_have_the_same_machine_live_and_finished(tmp_path, described, machine):
     def boxes():
         return {box["name"] for box in answer(session, "clew/entities", {})["boxes"]}
 

@@ -1,4 +1,4 @@
-"""A relay passes on what real recorded programs do: all of it, once, to whoever shows the token."""
+"""A relay sends every event of real recorded programs exactly once to each viewer with the token."""
 
 import os
 import random
@@ -29,7 +29,7 @@ from tests.support.editor.relay_programs import (
 
 
 def _watched(workspace):
-    return Seen().watch(watch(lambda: ensure_relay(workspace), patience=0))
+    return Seen().watch(watch(lambda: ensure_relay(workspace), max_lag=0))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def _watched(workspace):
     [(TASKS, (50,), ""), (PROCESSES, (), ""), (NODES, (30, 20, 0.01), NODES_SPEC)],
     ids=["tasks", "processes", "spec"],
 )
-def test_viewers_are_told_what_the_recording_says(workspace, text, arguments, spec):
+def test_relay_viewers_get_every_recorded_event_once(workspace, text, arguments, spec):
     ensure_relay(workspace)
     program = start(workspace, text, *arguments, name="nodes", spec=spec)
     seen = _watched(workspace)
@@ -46,7 +46,7 @@ def test_viewers_are_told_what_the_recording_says(workspace, text, arguments, sp
 
 
 def kill_at_random(workspace, times, chance):
-    """Relays, some time after each is there, whatever it does then; at last the program is to stop."""
+    """Kill each relay some time after its start, then stop the program."""
     killed = []
     while len(killed) < times:
         there = running(workspace)
@@ -59,7 +59,7 @@ def kill_at_random(workspace, times, chance):
     (workspace / "stop").touch()
 
 
-def test_a_relay_that_is_killed_at_random_times_loses_and_doubles_nothing(workspace):
+def test_relay_killed_at_random_loses_and_doubles_nothing(workspace):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     ensure_relay(workspace)
@@ -67,7 +67,7 @@ def test_a_relay_that_is_killed_at_random_times_loses_and_doubles_nothing(worksp
     killer = threading.Thread(target=kill_at_random, args=(workspace, 8, random.Random(seed)), daemon=True)
     killer.start()
     seen = Seen()
-    for news in watch(lambda: ensure_relay(workspace), patience=0, again_for=60):
+    for news in watch(lambda: ensure_relay(workspace), max_lag=0, again_for=60):
         seen.take(news)
         if seen.over:
             break
@@ -94,7 +94,7 @@ def test_relay_without_token_answers_nothing(workspace):
     assert there.token not in repr(there)
 
 
-def test_a_viewer_that_lies_about_where_it_was_gets_the_newest_state(workspace):
+def test_relay_viewer_with_invalid_position_gets_the_newest_state(workspace):
     there = ensure_relay(workspace)
     program = start(workspace, NODES, 0, 20, 0.02, name="nodes", spec=NODES_SPEC)
     with connect(there.url, additional_headers={"Authorization": f"Bearer {there.token}"}) as connection:
@@ -153,7 +153,7 @@ def _refused(workspace):
     return str(refused.value)
 
 
-def test_why_a_relay_cannot_be_started_is_said_by_who_wants_it(tmp_path, monkeypatch):
+def test_ensure_relay_that_cannot_start_raises_with_the_reason(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     assert "is not writable (not a folder)" in _refused(tmp_path / "file")
     assert "is not writable (not a folder)" in _refused(tmp_path / "none")
@@ -164,13 +164,13 @@ def test_why_a_relay_cannot_be_started_is_said_by_who_wants_it(tmp_path, monkeyp
     assert f"{tmp_path / 'python'}: No such file or directory" in _refused(tmp_path)
 
 
-def test_what_a_relay_says_when_it_fails_is_told_and_kept_in_its_log(tmp_path, monkeypatch):
+def test_ensure_relay_failure_is_raised_and_logged_in_relay_log(tmp_path, monkeypatch):
     monkeypatch.setenv("CLEW_RELAY_TOKEN", "short")
     assert "cannot start a relay: the token needs at least 16 characters" in _refused(tmp_path)
     log = tmp_path / ".clew" / "relay.log"
     assert log.stat().st_mode & 0o777 == 0o600 and "at least 16" in log.read_text()
     monkeypatch.delenv("CLEW_RELAY_TOKEN")
-    # An interpreter that has no such package: its last line, and where the rest is.
+    # An interpreter without the package: the error has its last line and the path of the full output.
     monkeypatch.setenv("PYTHONHOME", str(tmp_path))
     said = _refused(tmp_path)
     assert "cannot start a relay: " in said and f"(full output in {log})" in said and "Traceback" not in said

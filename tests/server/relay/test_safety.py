@@ -1,4 +1,4 @@
-"""What a relay refuses, and what may be done to the files that it reads and keeps."""
+"""What a relay refuses, and how it handles damaged files."""
 
 import os
 import shutil
@@ -43,7 +43,7 @@ def run(recording, tmp_path):
     return folder
 
 
-def test_elsewhere_than_on_the_loopback_it_wants_tls_and_a_token(tmp_path):
+def test_listening_beyond_loopback_needs_tls_and_a_token(tmp_path):
     for host in ("0.0.0.0", "::", "192.168.1.1", "example.com"):
         with pytest.raises(ListenError, match="not the loopback"):
             Listening(host, token="a" * 40, given=True)
@@ -57,7 +57,7 @@ def test_elsewhere_than_on_the_loopback_it_wants_tls_and_a_token(tmp_path):
     assert "a" * 40 not in repr(Listening(token="a" * 40, given=True))
 
 
-def test_a_token_file_that_others_can_read_is_refused(tmp_path):
+def test_token_file_readable_by_others_is_refused(tmp_path):
     file = tmp_path / "token"
     file.write_text("a-token-of-some-length\nmore")
     file.chmod(0o644)
@@ -67,7 +67,7 @@ def test_a_token_file_that_others_can_read_is_refused(tmp_path):
     assert token_of(file) == "a-token-of-some-length"
 
 
-def test_a_port_in_use_is_one_message(tmp_path):
+def test_relay_command_port_in_use_prints_one_message(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = subprocess.run(
@@ -79,15 +79,15 @@ def test_a_port_in_use_is_one_message(tmp_path):
     assert not (tmp_path / ".clew" / "relay.json").exists()
 
 
-def test_a_reader_that_begins_anew_at_any_place_gets_every_record_once(run):
+def test_process_tail_restarted_anywhere_gets_every_record_once(run):
     (trace,) = run.glob("*.clew")
     whole = ProcessTail(trace)
-    records = b"".join(one.records for one in whole.look(1 << 30))
+    records = b"".join(one.records for one in whole.poll(1 << 30))
     for most in (1, 5000, 100_000):
         places, parts = {}, []
         while True:
             tail = ProcessTail(trace, places)
-            found = tail.look(most)
+            found = tail.poll(most)
             parts += [one.records for one in found]
             places = dict(tail.places)
             tail.close()
@@ -96,7 +96,7 @@ def test_a_reader_that_begins_anew_at_any_place_gets_every_record_once(run):
         assert b"".join(parts) == records
 
 
-def test_a_run_that_is_removed_ends_its_stream_alone(run):
+def test_stream_of_removed_run_raises_oserror(run):
     stream = Stream(run)
     stream.step()
     shutil.rmtree(run)
@@ -106,7 +106,7 @@ def test_a_run_that_is_removed_ends_its_stream_alone(run):
     stream.close()
 
 
-def test_garbage_instead_of_records_is_passed_over(run):
+def test_stream_skips_files_of_garbage(run):
     expected = sum(one.end - one.begin for one in _drain(Stream(run)))
     assert expected > 1000
     shutil.rmtree(run / FOLDER)
@@ -122,7 +122,7 @@ def test_garbage_instead_of_records_is_passed_over(run):
     stream.close()
 
 
-def test_a_journal_goes_on_where_it_was_cut_off_and_begins_anew_where_it_is_damaged(run):
+def test_journal_continues_after_truncation_and_restarts_after_damage(run):
     stream = Stream(run)
     told = _drain(stream)
     name, end = stream.journal, stream.end
@@ -145,7 +145,7 @@ def test_a_journal_goes_on_where_it_was_cut_off_and_begins_anew_where_it_is_dama
     again.close()
 
 
-def test_a_run_has_one_relay_at_a_time(tmp_path):
+def test_journal_of_run_opened_twice_is_refused(tmp_path):
     folder, _ = create_run(tmp_path, name="one", command=[], spec="", plan="{}")
     first = Journal(folder)
     with pytest.raises(Taken):

@@ -1,4 +1,4 @@
-"""Viewers that do not read, and others beside them; a relay that is reached by TLS."""
+"""Viewers that do not read next to viewers that do; a relay that is reached by TLS."""
 
 import asyncio
 import contextlib
@@ -48,14 +48,14 @@ def _until(condition) -> None:
 def _narrow(there: Address):
     room = socket.socket()
     room.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    room.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)  # what the kernel keeps for it is some of these
+    room.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)  # the kernel buffers a few of these
     room.connect(("127.0.0.1", int(there.url.rpartition(":")[2])))
     headers = {"Authorization": f"Bearer {there.token}"}
     return connect(there.url, sock=room, additional_headers=headers, compression=None, max_queue=1, max_size=None)
 
 
-def _told(connection) -> Iterator[wire.Batch | dict]:
-    """Everything of the first run, as it is sent."""
+def _messages(connection) -> Iterator[wire.Batch | dict]:
+    """Yield every message as it is sent."""
     while True:
         data = connection.recv(timeout=60)
         if isinstance(data, bytes):
@@ -64,14 +64,14 @@ def _told(connection) -> Iterator[wire.Batch | dict]:
             yield wire.decode(data)
 
 
-def test_a_viewer_that_does_not_read_skips_to_the_newest_state_and_costs_the_others_nothing(workspace):
+def test_viewer_that_reads_slowly_skips_to_the_newest_state_alone(workspace):
     there = ensure_relay(workspace)
     program = start(workspace, NODES, 0, 2000, 0.01, name="nodes", spec=NODES_SPEC)
     other = Seen()
-    reading = threading.Thread(target=lambda: other.watch(watch(lambda: there, patience=0)))
+    reading = threading.Thread(target=lambda: other.watch(watch(lambda: there, max_lag=0)))
     reading.start()
-    _until(lambda: other.state is not None)  # it is listed before it is told of
-    # Neither of the two has room for much on its way; one never comes back.
+    _until(lambda: other.state is not None)  # the run is listed before its first state
+    # Both connections have small buffers; one never reads again.
     with _narrow(there) as slow, _narrow(there) as dead:
         for one in (slow, dead):
             one.send(wire.encode({"type": "watch", "run": other.run.run, "patience": 0.2}))
@@ -79,7 +79,7 @@ def test_a_viewer_that_does_not_read_skips_to_the_newest_state_and_costs_the_oth
         _until(lambda: other.state.moment > before + 60_000)
         told, states = 0, []
         (workspace / "stop").touch()
-        for news in _told(slow):
+        for news in _messages(slow):
             if isinstance(news, dict) and news["type"] == "state":
                 states.append((int(news["missed"]), told))
                 told = wire.state_of(news).moment
@@ -107,8 +107,8 @@ def tls(tmp_path, certified):
 
 
 @pytest.fixture
-def told_by_tls(workspace, tls):
-    """A relay that listens with TLS, on the loopback; what it said is given in the end."""
+def tls_relay(workspace, tls):
+    """Start a relay that listens with TLS on the loopback; its output must not contain the token."""
     key, certificate, token = tls
     words = ["--host", "localhost", "--cert", certificate, "--key", key, "--token-file", token]
     relay = subprocess.Popen(
@@ -124,8 +124,8 @@ def told_by_tls(workspace, tls):
     assert TOKEN not in said and "Traceback" not in said
 
 
-def test_viewer_with_another_protocol_is_sent_that_of_the_relay(told_by_tls, workspace, tmp_path):
-    there, certificate = told_by_tls
+def test_viewer_with_another_protocol_is_sent_that_of_the_relay(tls_relay, workspace, tmp_path):
+    there, certificate = tls_relay
     plain = there.url.replace("wss:", "ws:")
     for wrong, words in (
         (Address(there.url, TOKEN + "!", certificate=str(certificate)), "the relay rejected the token"),
@@ -144,8 +144,8 @@ def test_viewer_with_another_protocol_is_sent_that_of_the_relay(told_by_tls, wor
     os.kill(without.pid, signal.SIGTERM)
 
 
-def test_over_tls_nothing_is_told_without_the_token_nor_to_who_speaks_plainly(told_by_tls):
-    there, certificate = told_by_tls
+def test_relay_with_tls_refuses_wrong_tokens_and_plain_http(tls_relay):
+    there, certificate = tls_relay
     trusted = ssl.create_default_context(cafile=certificate)
     for first in ('{"type": "token", "token": "wrong"}', '{"type": "watch", "run": "any"}'):
         with connect(there.url, ssl=trusted) as connection:
@@ -167,7 +167,7 @@ def test_over_tls_nothing_is_told_without_the_token_nor_to_who_speaks_plainly(to
 
 
 class _Source:
-    """A stream of a run that tells as much as it is made to."""
+    """A stream of a run that sends as many events as the test asks for."""
 
     def __init__(self, folder):
         create_run(folder, name="run", command=[], spec="", plan="{}")
@@ -194,7 +194,7 @@ async def test_viewer_that_never_reads_costs_only_a_count_of_missed_messages(tmp
         ]
         await dead.send(question)
         await reader.send(question)
-        # It reads nothing more from here on, as a process that was stopped.
+        # From here on it reads nothing, like a stopped process.
         dead.transport.pause_reading()
         while len(viewers._connections) < 2:
             await asyncio.sleep(0)
@@ -212,9 +212,9 @@ async def test_viewer_that_never_reads_costs_only_a_count_of_missed_messages(tmp
                     states += 1
                     assert said["moment"] == told == 0
             sizes.append([one.transport.get_write_buffer_size() for one in viewers._connections])
-        # The other one had each event once, by itself, after the state at the beginning.
+        # The reader got each event once, after the state at the beginning.
         assert (told, states) == (2_000_000, 1)
-        # What waits for the one that does not read: what was begun, and the newest list of runs, however many came.
+        # Only the message being sent and the newest list of runs wait for the viewer that does not read.
         message = len(stream._recent[-1].batch.message)
         most = [max(size) for size in zip(*sizes, strict=True)]
         assert max(most) < 4 * message and most == [max(size) for size in zip(*sizes[: len(sizes) // 2], strict=True)]
@@ -225,9 +225,9 @@ async def test_viewer_that_never_reads_costs_only_a_count_of_missed_messages(tmp
     stream.close()
 
 
-def test_a_relay_is_reached_by_tls_and_by_who_knows_its_certificate_and_token(told_by_tls, workspace):
-    there, certificate = told_by_tls
+def test_relay_with_tls_accepts_its_certificate_and_token(tls_relay, workspace):
+    there, certificate = tls_relay
     assert there.url.startswith("wss://localhost:")
     finish(start(workspace, NODES, 5, 20, 0.01, name="nodes", spec=NODES_SPEC))
     known = Address(there.url, TOKEN, certificate=str(certificate))
-    assert any(isinstance(news, Newest) for news in watch(lambda: known, run_folder(workspace).name, patience=0))
+    assert any(isinstance(news, Newest) for news in watch(lambda: known, run_folder(workspace).name, max_lag=0))

@@ -1,4 +1,4 @@
-"""A report holds the panel's own answers, says what it left out, and is a page that loads nothing."""
+"""A report has the panel's answers, names what it left out, and is a page that loads no other file."""
 
 import base64
 import copy
@@ -25,17 +25,17 @@ def made(shop):
     return make_report(Session(shop), "after", "before")
 
 
-def test_its_answers_are_those_of_the_panel(made, session):
+def test_report_answers_equal_those_of_the_panel(made, session):
     for answer in copy.deepcopy(made.answers):
         now = handlers.answer(session, answer["method"], answer["params"])
         for one in (now, answer["result"]):
             one.pop("numbers", None)  # has how long it took
-            one.pop("saved", None)  # in the workspace of who asks the guide
+            one.pop("saved", None)  # a report saves no query
         if answer["method"] == "clew/timeline":
             assert answer["result"].pop("scales")
             answer["result"]["functions"] = answer["result"]["functions"][: len(now["functions"])]
             now.pop("scales")
-            answer["result"]["message"] = now["message"]  # what is not there
+            answer["result"]["message"] = now["message"]  # names what a report leaves out
         if answer["method"] == "clew/entities":
             answer["result"]["message"] = now["message"]
         if (question := answer["result"].get("question")) is not None:
@@ -44,7 +44,7 @@ def test_its_answers_are_those_of_the_panel(made, session):
 
 
 def _choices(kept, all_):
-    """Choices in a report are some of the question's, in its order."""
+    """Return the choices of both; those of a report are some of the question's, in its order."""
     ours, theirs = kept["choices"], all_["choices"]
     return ours, [one for one in theirs if one in ours]
 
@@ -68,7 +68,7 @@ def test_report_has_every_section_and_an_answer_for_each_entry(made):
     assert made.left_out == []
 
 
-def test_the_error_and_the_slowest_request_are_the_ones(made, session):
+def test_report_targets_are_the_last_error_and_a_slowest_request(made, session):
     run = session.open("after")
     [[error]] = run.sql("select event from logs where level = 'ERROR' order by ts desc limit 1")
     first = next(entry for entry in made.entries if entry["section"] == "Errors")
@@ -81,14 +81,14 @@ def test_the_error_and_the_slowest_request_are_the_ones(made, session):
     assert chosen >= sorted(took.values())[-3]
 
 
-def test_the_source_around_every_place_is_there(made, line_of, shop):
+def test_report_has_the_source_around_every_place(made, line_of, shop):
     lines = {(one["path"], one["firstLine"] + at): text for one in made.sources for at, text in enumerate(one["lines"])}
     path = str(shop / "shop/stock.py")
     number = line_of("shop/stock.py", "def lookup")
     assert "def lookup" in lines[path, number]
 
 
-def test_every_choice_of_the_guide_leads_to_its_steps(made, session):
+def test_report_guide_has_the_steps_of_every_choice(made, session):
     known = {(one["params"]["analysis"], *one["params"]["answers"], one["params"]["step"]): one["result"]
              for one in made.answers if one["view"] == "wizard"}  # fmt: skip
     questions = {key: one["question"] for key, one in known.items() if one["question"]}
@@ -99,14 +99,14 @@ def test_every_choice_of_the_guide_leads_to_its_steps(made, session):
         assert all((*before, step) in known for step in range(one["steps"]))
 
 
-def test_the_guide_of_a_report_leaves_nothing_in_the_workspace(session):
+def test_report_guide_writes_no_query_into_the_workspace(session):
     before = sorted((file, file.stat().st_mtime_ns) for file in session.workspace.glob(".clew/queries/*"))
     made = make_report(session, "after", only=["wizard"])
     assert {one["view"] for one in made.entries} == {"wizard"}
     assert sorted((file, file.stat().st_mtime_ns) for file in session.workspace.glob(".clew/queries/*")) == before
 
 
-def test_steps_put_together_of_what_is_there_are_those_of_the_server(made, session):
+def test_report_walk_steps_equal_those_of_the_server(made, session):
     run, places = made.run["id"], {one["card"]["event"]: one for one in made.walk["places"]}
     told = {(one["event"], one["step"], one["choice"]): one for one in made.walk["crossings"]}
     error = next(entry for entry in made.entries if entry["section"] == "Errors")["question"]["target"]["event"]
@@ -126,7 +126,7 @@ def test_steps_put_together_of_what_is_there_are_those_of_the_server(made, sessi
         asked = {"target": {"event": event}, "run": run, "step": way["step"], "choice": choice}
         step = handlers.answer(session, "clew/walk", asked)
         more = told.get((event, way["step"], choice), {"clock": "", "uncertain": False, "gaps": []})
-        ends = [{**one, "onChain": False} for one in way["ends"]]  # where it came from says what is
+        ends = [{**one, "onChain": False} for one in way["ends"]]  # depends on the previous event
         assert step["card"] == places[end["event"]]["card"] and step["ways"] == places[end["event"]]["ways"]
         assert (step["moved"], step["sentence"], step["ends"]) == (True, end["sentence"], ends)
         assert all(step[name] == more[name] for name in ("clock", "uncertain", "gaps"))
@@ -136,13 +136,13 @@ def test_steps_put_together_of_what_is_there_are_those_of_the_server(made, sessi
         assert (step["moved"], step["sentence"]) == (False, way["stop"])
 
 
-def test_walks_are_bounded(session, monkeypatch):
+def test_report_walk_is_bounded(session, monkeypatch):
     monkeypatch.setattr("clew.server.reports.walk.MOST_EVENTS", 5)
     made = make_report(session, "after", only=["walk"])
     assert len(made.walk["places"]) == 5
 
 
-def test_the_timelines_tiles_are_the_servers_at_every_scale(made, session):
+def test_report_timeline_tiles_equal_those_of_the_server(made, session):
     timeline, run = made.timeline, made.run["id"]
     shown = next(one["result"] for one in made.answers if one["view"] == "timeline")
     assert shown["scales"] == [one["scale"] for one in timeline["scales"]] and len(shown["scales"]) >= 3
@@ -171,11 +171,11 @@ def inflated(text):
 
 
 def named(cells, functions):
-    """Cells with sites in place of the answer's own numbers."""
+    """Return cells with sites in place of the answer's own numbers."""
     return [(cell >> 15, functions[(cell & 0x7FFF) - 1]) if cell else None for cell in cells.tolist()]
 
 
-def test_the_longest_calls_are_the_longest(made, session):
+def test_report_timeline_calls_are_the_longest(made, session):
     calls, run = made.timeline["calls"], session.open(made.run["id"])
     lengths = [one["toNs"] - one["fromNs"] for one in calls]
     assert lengths == sorted(lengths, reverse=True)
@@ -185,7 +185,7 @@ def test_the_longest_calls_are_the_longest(made, session):
     }
 
 
-def test_what_does_not_fit_is_named(shop):
+def test_report_over_the_size_limit_names_its_missing_parts(shop):
     from clew.server.session.session import Session
 
     small = make_report(Session(shop), "after", "before", limit=20_000)
@@ -200,7 +200,7 @@ def test_report_of_one_view_has_that_view_only(session, view):
     assert {entry["view"] for entry in make_report(session, "after", only=[view]).entries} == {view}
 
 
-def test_what_cannot_be_is_said(session):
+def test_report_invalid_options_raise_with_the_reason(session):
     with pytest.raises(ReportError, match="itself"):
         make_report(session, "after", "after")
     with pytest.raises(ReportError, match="--against"):
@@ -217,7 +217,7 @@ def static(tmp_path):
     return tmp_path
 
 
-def test_the_page_allows_its_own_script_and_style_and_nothing_else(static):
+def test_report_page_policy_allows_only_its_own_script_and_style(static):
     text = page("<run>", {"entries": ["</script><b>"]}, static)
     assert "<title>&lt;run&gt;</title>" in text
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
@@ -231,12 +231,12 @@ def test_the_page_allows_its_own_script_and_style_and_nothing_else(static):
     assert text.count("</script>") == 2
 
 
-def test_a_panel_that_is_not_built_is_said(tmp_path):
+def test_report_page_without_built_panel_raises(tmp_path):
     with pytest.raises(ServerError, match="not built"):
         page("x", {}, tmp_path)
 
 
-def test_the_entities_steps_lead_through_the_whole_run_as_the_panels_do(made, session):
+def test_report_entities_steps_equal_the_panel_at_each_moment(made, session):
     run, steps = made.run["id"], made.entities["steps"]
     shown = next(one["result"] for one in made.answers if one["view"] == "entities")
     ends = [0, *(step["toMoment"] for step in steps)]

@@ -1,4 +1,4 @@
-"""Questions about all requests of large runs are answered by a process of its own, as they are here; nothing is left of it."""
+"""A worker process answers requests about large runs, equal to answers in process, and leaves no files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUESTIONS = [
 
 @pytest.fixture
 def large(shop, monkeypatch):
-    """A session for which all runs are large."""
+    """Return a session for which all runs are large."""
     monkeypatch.setattr(answer_process, "LARGE", 1)
     session = Session(shop)
     yield session
@@ -43,7 +43,7 @@ def large(shop, monkeypatch):
 
 
 def pid(session):
-    return session.helpers._kept.process._process.pid
+    return session.helpers._idle.process._process.pid
 
 
 def folders(session):
@@ -63,7 +63,7 @@ def wait_for(condition):
     raise AssertionError("did not happen")
 
 
-def test_its_answers_are_those_that_are_given_here_by_one_process(large, shop):
+def test_answer_process_answers_equal_those_in_process(large, shop):
     pids = set()
     for method, params in QUESTIONS:
         large.select("before" if method == "clew/diff" else "")
@@ -81,7 +81,7 @@ def test_its_answers_are_those_that_are_given_here_by_one_process(large, shop):
     wait_for(lambda: not folders(large))
 
 
-def test_guided_analyses_of_one_run_are_made_there_step_by_step(large, shop):
+def test_answer_process_guide_of_one_run_equals_that_in_process(large, shop):
     run = large.folder("after").name
     here = Session(shop)
     for analysis, answers in (("path", [run, "order", "slowest"]), ("errors", [run])):
@@ -96,8 +96,8 @@ def test_guided_analyses_of_one_run_are_made_there_step_by_step(large, shop):
         wait_for(lambda: not folders(large))
 
 
-def test_guided_analyses_of_two_runs_are_made_there_with_what_only_the_editor_knows(large, shop, line_of):
-    """The baseline that its settings name comes first, and what is typed is no longer the text that ran."""
+def test_answer_process_guide_of_two_runs_uses_editor_state(large, shop, line_of):
+    """The editor's baseline setting is offered first, and its unsaved text differs from the text that ran."""
     after, before = (large.folder(name).name for name in ("after", "before"))
     here, path = Session(shop), shop / "shop/stock.py"
     for session in (here, large):
@@ -132,7 +132,7 @@ regressions.Regression._changes = held
 """
 
 
-def test_others_are_answered_while_a_guided_analysis_of_two_runs_works(shop, line_of, tmp_path, monkeypatch):
+def test_lsp_server_answers_hovers_while_a_guide_runs(shop, line_of, tmp_path, monkeypatch):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     (tmp_path / "sitecustomize.py").write_text(HELD.format(pipe=str(pipe)))
@@ -146,7 +146,7 @@ def test_others_are_answered_while_a_guided_analysis_of_two_runs_works(shop, lin
         uri = wire.open(path.as_uri(), "python", path.read_text())
         asked = wire.begin("clew/wizard", {"analysis": "regression", "answers": [after, before, "0.05"]})
         with pipe.open("wb") as held:
-            # Opened at both ends: it is in the middle of its step.
+            # The pipe is open at both ends: the guide is in the middle of its step.
             where = {"textDocument": {"uri": uri}, "position": {"line": line, "character": 10}}
             assert all("Stock.lookup" in str(wire.ask("textDocument/hover", where)) for _ in range(20))
             assert wire.answers[asked].empty()
@@ -162,7 +162,7 @@ def test_others_are_answered_while_a_guided_analysis_of_two_runs_works(shop, lin
         wire.process.wait()
 
 
-def test_what_it_cannot_answer_is_told_as_here(large):
+def test_answer_process_errors_equal_those_in_process(large):
     with pytest.raises(ClewError, match="no run has a request named 'nobody'; there are order"):
         handlers.answer(large, "clew/compare", QUESTIONS[0][1] | {"request": "nobody"})
     with pytest.raises(ClewError, match="no run named 'no such run'"):
@@ -195,18 +195,18 @@ def test_answer_process_that_is_cancelled_ends(large, tmp_path, monkeypatch):
     assert ended and not folders(large)
 
 
-def test_its_phases_are_told_and_one_that_is_no_longer_kept_is_made_anew(large, monkeypatch):
+def test_answer_process_reports_phases_and_restarts_after_timeout(large, monkeypatch):
     monkeypatch.setattr(answer_process, "KEPT_SECONDS", 0.01)
     for _ in range(2):
         phases = []
         handlers.answer(large, *QUESTIONS[0], Task(phases.append))
         assert "following requests" in phases
-        wait_for(lambda: large.helpers._kept is None)
+        wait_for(lambda: large.helpers._idle is None)
     wait_for(lambda: not folders(large))
 
 
 @pytest.mark.parametrize("most", [answer_process.MOST, 0])
-def test_what_may_take_more_memory_than_it_may_has_it_in_files_and_answers_the_same(large, shop, monkeypatch, most):
+def test_answer_process_with_memory_in_files_answers_the_same(large, shop, monkeypatch, most):
     made, begin = [], graph_aside.WorkerProcess.__init__
 
     def told(self, folder, *, large):
@@ -221,7 +221,7 @@ def test_what_may_take_more_memory_than_it_may_has_it_in_files_and_answers_the_s
     assert timeless(handlers.answer(Session(shop), *QUESTIONS[4])) == timeless(apart)
 
 
-def test_small_runs_are_answered_here(shop):
+def test_answer_process_is_not_started_for_small_runs(shop):
     session = Session(shop)
     session.helpers.take = lambda *_: pytest.fail("another process was asked")
     assert handlers.answer(session, *QUESTIONS[0])["rows"]

@@ -1,4 +1,4 @@
-"""What a baseline may be named by, how it is remembered, and what becomes of one that is gone."""
+"""How a baseline is named and saved, and how a removed baseline is reported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_baseline_is_empty_until_one_is_chosen(workspace):
     assert (Session(workspace).runs().baseline, Session(workspace).runs().baselineName) == ("", "")
 
 
-def test_a_choice_outlives_the_session_and_goes_before_the_setting(workspace):
+def test_baseline_choice_is_saved_and_overrides_the_setting(workspace):
     session = Session(workspace)
     session.default_baseline = "second"
     assert session.baseline().name == "second"
@@ -49,10 +49,10 @@ def test_a_choice_outlives_the_session_and_goes_before_the_setting(workspace):
     assert Session(workspace).runs().baseline == session.baseline().runs[0]
     session.choose_baseline("")
     assert session.baseline().name == "second"
-    session.choose_baseline("")  # nothing to forget is no mistake
+    session.choose_baseline("")  # without a choice this is no error
 
 
-def test_a_choice_that_was_removed_is_told_once_and_forgotten(workspace):
+def test_baseline_removed_run_raises_once_and_is_forgotten(workspace):
     session = Session(workspace)
     session.choose_baseline("first")
     shutil.rmtree(session.folder("first"))
@@ -61,26 +61,26 @@ def test_a_choice_that_was_removed_is_told_once_and_forgotten(workspace):
     assert session.baseline() is None
 
 
-def test_what_is_not_there_is_not_remembered(workspace):
+def test_baseline_unknown_run_is_not_saved(workspace):
     session = Session(workspace)
     with pytest.raises(ClewError, match="no run named 'gone'"):
         session.choose_baseline("gone")
     assert baseline.remembered(workspace) == ""
 
 
-def test_a_choice_that_cannot_be_read_is_none(workspace):
+def test_baseline_unreadable_file_is_ignored(workspace):
     (workspace / ".clew" / baseline.FILE).write_bytes(b"\xff\xfe")
     assert Session(workspace).baseline() is None
 
 
-def test_a_run_of_another_workspace_is_remembered_by_its_folder(workspace, tmp_path_factory):
+def test_baseline_of_another_workspace_is_saved_by_its_folder(workspace, tmp_path_factory):
     other = record(tmp_path_factory.mktemp("other"), "theirs")
     session = Session(workspace)
     session.choose_baseline(str(other))
     assert session.baseline() == baseline.Baseline("theirs", (str(other),), str(other))
 
 
-def test_a_revision_stands_for_its_newest_test_sessions(workspace):
+def test_baseline_revision_means_its_newest_test_sessions(workspace):
     git(workspace, "init", "-q", "-b", "main")
     git(workspace, "commit", "-q", "--allow-empty", "-m", "one")
     commit = git(workspace, "rev-parse", "HEAD")

@@ -1,4 +1,4 @@
-"""Work that is cancelled stops at once, wherever it is, and nothing reaches what its thread does afterwards."""
+"""Cancelled work stops at once, and the later work of its thread is unaffected."""
 
 import sys
 import threading
@@ -13,7 +13,7 @@ from clew.server.session.cancellation import Cancelled, Task
 
 @contextmanager
 def cancelled(work):
-    """A thread that is in the middle of some work when that is cancelled; it has to end, and the thread goes on."""
+    """Cancel work in the middle: the work must end, and its thread must stay usable."""
     with ThreadPoolExecutor(1) as workers:
         task, begun = Task(), threading.Event()
         future = workers.submit(work, task, begun.set)
@@ -25,7 +25,7 @@ def cancelled(work):
         assert workers.submit(lambda: "still there").result(30) == "still there"
 
 
-def test_work_that_never_looks_is_interrupted():
+def test_task_cancel_interrupts_a_busy_loop():
     def spin(task, begun):
         number = 0
         with task.interruptible():
@@ -37,7 +37,7 @@ def test_work_that_never_looks_is_interrupted():
         pass
 
 
-def test_those_who_handle_errors_do_not_swallow_an_interruption():
+def test_task_cancel_is_not_caught_by_except_exception():
     def stubborn(task, begun):
         with task.interruptible():
             begun()
@@ -51,29 +51,29 @@ def test_those_who_handle_errors_do_not_swallow_an_interruption():
         pass
 
 
-def test_cancelled_task_calls_its_waiter_once_and_only_while_it_waits():
+def test_task_when_unwanted_calls_back_once_and_only_while_inside():
     task, told = Task(), []
-    with task.when_unwanted(lambda: told.append("before")):
+    with task.on_cancel(lambda: told.append("before")):
         assert told == []
-    with pytest.raises(Cancelled), task.when_unwanted(lambda: told.append("told")):
+    with pytest.raises(Cancelled), task.on_cancel(lambda: told.append("told")):
         task.cancel()
         task.cancel()
         task.check()
     assert told == ["told"]
-    with pytest.raises(Cancelled), task.when_unwanted(lambda: told.append("too late")):
+    with pytest.raises(Cancelled), task.on_cancel(lambda: told.append("too late")):
         pytest.fail("it began")
     assert told == ["told"]
 
 
-def test_a_section_of_work_that_was_cancelled_before_does_not_begin():
+def test_task_interruptible_after_cancel_does_not_begin():
     task = Task()
     task.cancel()
     with pytest.raises(Cancelled), task.interruptible():
         pytest.fail("it began")
 
 
-def test_an_import_is_finished_first(tmp_path, monkeypatch):
-    """The import system would never again import what it was interrupted in."""
+def test_task_cancel_during_import_finishes_the_import_first(tmp_path, monkeypatch):
+    """An interrupted import would leave a module that can never be imported again."""
     (tmp_path / "takes_a_while.py").write_text(
         "import threading, time\nthreading.current_thread().begun()\n"
         "for _ in range(300):\n    time.sleep(0.001)\ndone = True\n"
@@ -99,8 +99,8 @@ def count(task):
         return sum(range(200))
 
 
-def test_what_comes_after_the_work_is_never_interrupted():
-    """Cancelled at any instant around its end, the thread goes on unharmed: with the answer, or cancelled."""
+def test_task_cancel_at_the_end_leaves_the_thread_usable():
+    """Cancelling at any instant around the end gives the answer or Cancelled, and the thread stays usable."""
     with ThreadPoolExecutor(1) as workers:
         for attempt in range(300):
             task = Task()
@@ -115,7 +115,7 @@ def test_what_comes_after_the_work_is_never_interrupted():
             assert workers.submit(lambda: sum(range(1000))).result(30) == 499_500
 
 
-def test_a_lock_that_another_holds_is_not_waited_for_in_vain():
+def test_task_hold_cancelled_while_waiting_for_a_lock_raises():
     lock = threading.Lock()
     lock.acquire()
 
@@ -130,8 +130,8 @@ def test_a_lock_that_another_holds_is_not_waited_for_in_vain():
         assert not lock.locked()
 
 
-def test_sections_leave_nothing_for_the_interpreter_to_look_for():
-    """A thread with a trace function would hang: CPython looks for an exception that was taken back for ever."""
+def test_task_interruptible_leaves_no_pending_exception():
+    """A thread with a trace function would hang otherwise: CPython keeps looking for a withdrawn exception."""
     for _ in range(3):
         with Task().interruptible():
             pass

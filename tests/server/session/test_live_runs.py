@@ -1,4 +1,4 @@
-"""What is watched is told of when it happens, by a relay that is started for that and ends by itself."""
+"""A followed live run is pushed to its session by a relay that starts on demand and ends afterwards."""
 
 import logging
 import os
@@ -46,7 +46,7 @@ PATIENCE = 60
 
 @pytest.fixture
 def program(tmp_path):
-    """A program that is recorded, and its folder."""
+    """Record a program; yields its folder and its process."""
     folder = tmp_path / "theirs"
     folder.mkdir()
     process = start(folder, TURNS, name="nodes", spec=SPEC)
@@ -61,7 +61,7 @@ def program(tmp_path):
 
 @pytest.fixture
 def followed():
-    """Begins to follow the runs of a session; what is told comes in a queue."""
+    """Return a function that follows the runs of a session and puts their growth into a queue."""
     begun = []
 
     def follow(session, **options):
@@ -102,9 +102,7 @@ def until(told, matches):
 
 
 @pytest.mark.parametrize("where", ["in the workspace", "elsewhere on the machine"])
-def test_what_a_relay_tells_is_there_when_it_is_asked_for_and_the_relay_ends_by_itself(
-    program, followed, tmp_path, where
-):
+def test_following_live_run_gets_pushes_and_its_relay_ends(program, followed, tmp_path, where):
     folder, process = program
     session = Session(folder if where == "in the workspace" else tmp_path)
     run = run_of(folder)
@@ -116,7 +114,7 @@ def test_what_a_relay_tells_is_there_when_it_is_asked_for_and_the_relay_ends_by_
     until(told, lambda growth: growth.pushed)
     for turn in range(3):
         (folder / f"go-{turn}").touch()
-        # Nobody asks again until it is told.
+        # Ask again only after a push.
         while moments(session, which) < 3 + turn:
             growth = until(told, lambda growth: growth.pushed)
             assert (growth.run, growth.finished) == (run.name, False)
@@ -127,7 +125,7 @@ def test_what_a_relay_tells_is_there_when_it_is_asked_for_and_the_relay_ends_by_
     assert all(not growth.pushed for growth in list(told.queue))
 
 
-def test_no_relay_is_started_for_what_nobody_watches_or_if_none_is_wanted(program, followed):
+def test_following_starts_no_relay_if_unwatched_or_disabled(program, followed):
     folder, _ = program
     run = run_of(folder)
     unwatched = followed(Session(folder), relayed=lambda: True)
@@ -148,11 +146,11 @@ def test_no_relay_is_started_for_what_nobody_watches_or_if_none_is_wanted(progra
     assert running(folder) is None and not (folder / ".clew" / "relay.lock").exists()
 
 
-def test_without_a_relay_it_goes_on_and_the_log_says_so_once(program, followed, caplog, monkeypatch):
+def test_following_without_relay_polls_and_logs_once(program, followed, caplog, monkeypatch):
     monkeypatch.setattr("clew.server.relay.launch.START_SECONDS", 1.0)
     folder, _ = program
     run, session = run_of(folder), Session(folder)
-    (folder / ".clew" / "relay.lock").mkdir()  # where nothing can be written to
+    (folder / ".clew" / "relay.lock").mkdir()  # so that the lock file cannot be written
     wait_for(lambda: moments(session, run.name) == 2)
     with caplog.at_level(logging.WARNING, "clew"):
         told = followed(session, relayed=lambda: True)
@@ -168,7 +166,7 @@ def test_without_a_relay_it_goes_on_and_the_log_says_so_once(program, followed, 
     assert "is about 1 s late (no relay)" in said and str(folder) in said
 
 
-def test_a_relay_that_dies_and_comes_back_tells_again_and_the_log_has_one_line(program, caplog, monkeypatch):
+def test_pushes_continue_after_the_relay_restarts_and_log_once(program, caplog, monkeypatch):
     monkeypatch.setattr("clew.server.session.relay_client.PAUSE", 0.1)
     folder, _ = program
     run, told = run_of(folder), queue.Queue()
@@ -181,7 +179,7 @@ def test_a_relay_that_dies_and_comes_back_tells_again_and_the_log_has_one_line(p
             assert pushes.missing_relay(run) == ""
             relay = running(folder)
             lock.rename(folder / f"lock-{turn}")
-            lock.mkdir()  # so that none can be started in its place
+            lock.mkdir()  # so that no other relay can start
             os.kill(relay.pid, signal.SIGKILL)
             wait_for(lambda: pushes.missing_relay(run))
             assert str(folder) in pushes.missing_relay(run)
@@ -197,7 +195,7 @@ def test_a_relay_that_dies_and_comes_back_tells_again_and_the_log_has_one_line(p
     assert "is about 1 s late (no relay)" in said and str(folder) in said
 
 
-def test_a_program_whose_folder_is_gone_is_not_among_those_that_could_be_watched(program, tmp_path):
+def test_elsewhere_leaves_out_programs_whose_folder_was_removed(program, tmp_path):
     folder, process = program
     run = run_of(folder)
     wait_for(lambda: [one.id for one in elsewhere(tmp_path)].count(str(run)) == 1)

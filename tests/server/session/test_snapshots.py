@@ -1,4 +1,4 @@
-"""What is asked of a run that goes on is answered of what was recorded by then, whose events keep their numbers."""
+"""Answers about a live run are about one snapshot, whose events keep their numbers."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ LINE = "item 17 is sold out"
 
 
 class Program:
-    """One thread sends, another one receives and logs; whatever the first one does moves the numbers of the other's events."""
+    """One thread sends, another thread receives and logs; new events of the first shift the event numbers of the second."""
 
     def __init__(self, workspace):
         self.run = empty_run(workspace, "program")
@@ -28,15 +28,15 @@ class Program:
         self.main, self.worker = process.thread(), process.thread("worker")
         self.sent = 0
         self.main.enter("main")
-        self.goes_on()
+        self.grow()
         self.worker.log(LINE, level=40)
         self.recorded()
 
     def recorded(self):
         self.folder = self.run.write()
-        save_run(self.folder, self.run.info)  # nobody has ended it
+        save_run(self.folder, self.run.info)  # the run is not finished
 
-    def goes_on(self, times=1):
+    def grow(self, times=1):
         for _ in range(times):
             self.main.send(self.sent)
             self.worker.receive(self.sent).enter("work").exit("work")
@@ -50,7 +50,7 @@ class Program:
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    # What is asked for is looked for anew whenever the files are others.
+    # Every request reads the files again if they have changed.
     monkeypatch.setattr(sessions, "PAUSE", 0.0)
     monkeypatch.setattr(sessions, "PAUSES", 0)
     return Program(tmp_path)
@@ -62,7 +62,7 @@ def live(program, tmp_path):
 
 
 def numbered(session):
-    """The event of the line as it is numbered now."""
+    """Return the present event number of the line."""
     written = find(session, LINE, Task())
     return written.event
 
@@ -73,7 +73,7 @@ def timeless(answer):
 
 
 @pytest.mark.parametrize("target", [{"line": LINE}, {"text": "sold out"}, {}])
-def test_a_walk_from_a_log_line_goes_on_among_the_events_that_there_were(live, program, target):
+def test_snapshot_walk_from_log_line_keeps_its_event_numbers(live, program, target):
     first = handlers.answer(live, "clew/walk", {"target": target})
     event, run = first["card"]["event"], first["run"]
     assert first["card"]["title"] == f"ERROR {LINE}" and event == numbered(live)
@@ -83,13 +83,13 @@ def test_a_walk_from_a_log_line_goes_on_among_the_events_that_there_were(live, p
         step: handlers.answer(live, "clew/walk", {"target": {"event": event}, "run": run["id"], "step": step})
         for step in ("here", "cause", "previous", "out")
     }
-    program.goes_on(3)
+    program.grow(3)
     assert numbered(live) != event
     for step, told in before.items():
         asked = {"target": {"event": event}, "run": run["id"], "step": step}
         assert handlers.answer(live, "clew/walk", asked) == told
     assert before["cause"]["moved"] and before["cause"]["card"] != first["card"]
-    # Who asks anew is told of the line among all that there is by now.
+    # A new request takes the newest snapshot.
     again = handlers.answer(live, "clew/walk", {"target": {"line": LINE}})
     assert again["card"]["event"] == numbered(live) and again["run"]["id"] == f"{program.folder.name}@18-180"
     program.ends()
@@ -114,16 +114,16 @@ def test_a_walk_from_a_log_line_goes_on_among_the_events_that_there_were(live, p
         ("clew/sql", {"statement": "select id, ts from events where kind = 'log'"}),
     ],
 )
-def test_whatever_tells_of_events_says_of_which_ones(live, program, method, params):
+def test_snapshot_answers_name_their_snapshot_and_stay_the_same(live, program, method, params):
     told = timeless(handlers.answer(live, method, params))
     assert told["run"]["id"] == f"{program.folder.name}@6-60"
     target = {"target": {"event": numbered(live)}} if "target" in params else {}
-    program.goes_on(3)
+    program.grow(3)
     asked = params | target | {"run": told["run"]["id"]}
     assert timeless(handlers.answer(live, method, asked)) == told
 
 
-def test_evidence_names_its_calls_among_the_events_that_there_were(live, program):
+def test_snapshot_localize_evidence_names_its_snapshot(live, program):
     for number in range(12):
         program.main.request("order").enter("order").enter("pay")
         if number == 7:
@@ -135,7 +135,7 @@ def test_evidence_names_its_calls_among_the_events_that_there_were(live, program
     (run,) = told["suspect"]
     assert run["id"].startswith(f"{program.folder.name}@")
     assert {piece["run"] for piece in told["suspects"][0]["evidence"]} == {run["id"]}
-    program.goes_on(3)
+    program.grow(3)
     assert handlers.answer(live, "clew/localize", {"suspect": [run["id"]]}) == told
 
 
@@ -146,13 +146,13 @@ def test_guide_on_live_run_uses_the_snapshot_of_its_first_step(live, program):
     asked = {"analysis": "errors", "answers": answers}
     first = handlers.answer(live, "clew/wizard", asked)["step"]
     assert first["run"] == f"{program.folder.name}@6-60" and first["rows"][0]["cells"][0] == "1"
-    program.goes_on(3)
+    program.grow(3)
     program.worker.log(LINE, level=40)
     program.recorded()
     found = [handlers.answer(live, "clew/wizard", asked | {"step": step}) for step in range(5)]
-    # Who begins again is told of all that there is by now.
+    # A new start takes the newest snapshot.
     assert found[0]["step"]["run"] != first["run"] and found[0]["step"]["rows"][0]["cells"][0] == "2"
-    program.goes_on()
+    program.grow()
     again = handlers.answer(live, "clew/wizard", asked | {"step": 1})["step"]
     assert again == found[1]["step"] and again["run"] == found[0]["step"]["run"] == again["params"]["run"]
     card = handlers.answer(live, "clew/walk", {"target": again["params"]["target"], "run": again["run"]})["card"]
@@ -163,11 +163,11 @@ def test_guide_on_live_run_uses_the_snapshot_of_its_first_step(live, program):
 
 
 @needs_own_process
-def test_no_other_process_is_asked_of_what_there_was_only_then(live, program, monkeypatch):
+def test_snapshot_is_not_answered_by_an_answer_process(live, program, monkeypatch):
     monkeypatch.setattr(answer_process, "LARGE", 1)
     first = handlers.answer(live, "clew/slice", {"target": {"line": LINE}})
     run, events = first["run"]["id"], [step["event"] for step in first["chain"]]
-    program.goes_on(3)
+    program.grow(3)
     program.ends()
     try:
         for target in ({"event": events[0]}, {"function": "app:work"}):
@@ -175,17 +175,17 @@ def test_no_other_process_is_asked_of_what_there_was_only_then(live, program, mo
             assert again["run"]["id"] == run and again["numbers"]["eventsInRun"] == 6
         chain = handlers.answer(live, "clew/slice", {"target": {"event": events[0]}, "run": run})["chain"]
         assert [step["event"] for step in chain] == events
-        assert live.helpers._kept is None
-        # Of all of it, as it is now, another one is.
+        assert live.helpers._idle is None
+        # A request about the whole run is answered by an answer process.
         whole = handlers.answer(live, "clew/slice", {"target": {"function": "app:work"}})
-        assert whole["run"]["id"] == program.folder.name and live.helpers._kept is not None
+        assert whole["run"]["id"] == program.folder.name and live.helpers._idle is not None
     finally:
         live.helpers.end()
 
 
-def test_functions_are_those_that_were_recorded_by_then(live, program):
+def test_snapshot_functions_count_only_its_calls(live, program):
     run = handlers.answer(live, "clew/walk", {"target": {"line": LINE}})["run"]["id"]
-    program.goes_on(3)
+    program.grow(3)
     program.ends()
 
     def calls(which):
@@ -194,16 +194,16 @@ def test_functions_are_those_that_were_recorded_by_then(live, program):
     assert (calls(run), calls("")) == (1, 4)
 
 
-def test_what_is_no_longer_kept_is_said_to_be_gone(live, program):
+def test_snapshot_no_longer_cached_raises(live, program):
     first = handlers.answer(live, "clew/walk", {"target": {"line": LINE}})
     asked = {"target": {"event": first["card"]["event"]}, "run": first["run"]["id"]}
     for _ in range(sessions.SNAPSHOT_RUNS + 1):
-        program.goes_on()
+        program.grow()
         handlers.answer(live, "clew/walk", {"target": {"line": LINE}})
-        # Whoever goes on walking keeps what they walk in.
+        # A walk that continues keeps its snapshot cached.
         assert handlers.answer(live, "clew/walk", asked)["card"] == first["card"]
     for _ in range(sessions.SNAPSHOT_RUNS):
-        program.goes_on()
+        program.grow()
         handlers.answer(live, "clew/walk", {"target": {"line": LINE}})
     with pytest.raises(RunError, match=r"with 6 events is no longer cached; ask again"):
         handlers.answer(live, "clew/walk", asked)
@@ -211,37 +211,37 @@ def test_what_is_no_longer_kept_is_said_to_be_gone(live, program):
         live.open("none@6-60")
 
 
-def test_large_snapshots_are_cached_in_smaller_number(live, program, monkeypatch):
+def test_snapshots_that_are_large_are_cached_in_smaller_number(live, program, monkeypatch):
     monkeypatch.setattr(sessions, "SNAPSHOT_EVENTS", 20)
     runs = []
     for _ in range(3):
         runs.append(handlers.answer(live, "clew/walk", {"target": {"line": LINE}})["run"]["id"])
-        program.goes_on()
+        program.grow()
     assert is_snapshot(live.open(runs[-1]))
     with pytest.raises(RunError):
         live.open(runs[0])
 
 
-def test_links_and_lenses_of_a_line_lead_to_it_however_much_was_recorded_since(live, program):
+def test_log_links_lead_to_the_line_after_the_run_has_grown(live, program):
     lines = live.logs.of_text("x.log", 1, f"{LINE}\n")
     walk = log_lines.command(live, {"text": LINE, "walk": True}, Task()).arguments[0]
     why = log_lines.command(live, {"text": LINE}, Task()).arguments[0]
     told = log_lines.hover(live, lines, 0, Task(), link=True, walks=True)
     assert "Walk from here" in told and "@" not in told
-    program.goes_on(3)
+    program.grow(3)
     assert handlers.answer(live, "clew/walk", walk)["card"]["event"] == numbered(live)
     assert handlers.answer(live, "clew/slice", why)["chain"][0]["event"] == numbered(live)
 
 
-def test_a_hover_that_is_not_sure_links_to_events_as_they_were_numbered_then(live, program):
+def test_log_hover_of_ambiguous_line_links_into_its_snapshot(live, program):
     program.worker.log(LINE, level=40)
-    program.goes_on()
+    program.grow()
     lines = live.logs.of_text("x.log", 1, f"{LINE}\n")
     told = log_lines.hover(live, lines, 0, Task(), link=True)
     assert "2 events may have written it" in told
     links = re.findall(r"event%22%3A%20(\d+)", told)
     (run,) = set(re.findall(rf"{program.folder.name}%40\d+-\d+", told))
-    program.goes_on(3)
+    program.grow(3)
     for event in links:
         asked = {"target": {"event": int(event)}, "run": run.replace("%40", "@")}
         assert handlers.answer(live, "clew/walk", asked)["card"]["title"] == f"ERROR {LINE}"

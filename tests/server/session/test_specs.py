@@ -1,4 +1,4 @@
-"""What is answered about specs while a large workspace has not been read: at once, and more when one asks again."""
+"""Requests about specs in a large unread workspace are answered at once; repeated requests get complete answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clew.server.session.session import Session
 from clew.server.session.specs import Specs
 
 MANY = 130
-"""Files: what is read of so many is kept on the disk."""
+"""The number of files; an index of so many is cached on disk."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ QUESTIONS = ["scope ** decorated by ", "payload ** value ", "scope p1.**:", "ent
 
 
 @pytest.mark.parametrize("text", QUESTIONS)
-def test_what_there_was_no_time_for_is_proposed_when_one_asks_again(folder: Path, text: str) -> None:
+def test_specs_complete_repeated_has_the_postponed_proposals(folder: Path, text: str) -> None:
     everything = labels(completion.complete(text, len(text), SourceIndex(folder)))
     specs, spec = specs_of(folder), str(folder / "a.esl")
     first = specs.complete(spec, text, len(text), 0.0)
@@ -54,24 +54,24 @@ def test_what_there_was_no_time_for_is_proposed_when_one_asks_again(folder: Path
     assert specs.with_index(lambda index: len(index.unread(index.files))) > MANY
 
     specs.prepare(Task())
-    # Where a question is about few files nobody reads the others.
+    # A request about few files does not read the others.
     assert specs.with_index(lambda index: index.unread(index.files) == []) is ("p1" not in text)
     found = specs.complete(spec, text, len(text), 1e9)
     assert labels(found) == everything and not found.postponed
     if "**:" not in text:
-        # What has been found once takes no time.
+        # Names that were found once are cached.
         assert labels(specs.complete(spec, text, len(text), 0.0)) == everything
 
 
-def test_a_misspelt_rule_waits_for_no_file_and_is_told_all_when_they_were_read(folder: Path) -> None:
+def test_specs_check_suggests_names_once_all_files_are_read(folder: Path) -> None:
     specs, spec = specs_of(folder), str(folder / "a.esl")
     text = (
         "include standard;\nscope p2.m2:nowhere;\nscope p2.m2:f12;\nscope one decorated by app.rout;\n"
         "scope one in subclasses of p3.m13:CC13;\n"
     )
 
-    def messages(patience: float) -> tuple[list[str], bool]:
-        checked = specs.check(spec, text, patience)
+    def messages(time_limit: float) -> tuple[list[str], bool]:
+        checked = specs.check(spec, text, time_limit)
         return [problem.message for problem in checked.problems], checked.postponed
 
     first, postponed = messages(60.0)
@@ -84,7 +84,7 @@ def test_a_misspelt_rule_waits_for_no_file_and_is_told_all_when_they_were_read(f
     assert meant == ["", "`p2.m12:f12`?", "`app.route`?", "`p3.m13:C13`?"]
 
 
-def test_spec_request_while_the_index_is_busy_is_answered(folder: Path) -> None:
+def test_specs_complete_while_the_index_is_busy_has_keywords(folder: Path) -> None:
     specs, spec = specs_of(folder), str(folder / "a.esl")
     taken, done = threading.Event(), threading.Event()
 
@@ -102,13 +102,13 @@ def test_spec_request_while_the_index_is_busy_is_answered(folder: Path) -> None:
     assert not specs.complete(spec, "include standard;\ns", 19).postponed
 
 
-def test_files_are_read_while_others_ask_the_index(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_specs_prepare_reads_files_while_others_use_the_index(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     specs, spec = specs_of(folder), str(folder / "a.esl")
     text, read = "payload ** value ", parallel_read.read_files
     answers: list[str] = []
 
     def slowly(jobs: Any) -> Any:
-        # Before any file has been read somebody types, and the editor has changed one of the files.
+        # Before any file has been read the user types, and the editor changes one of the files.
         answers.extend(labels(specs.complete(spec, "include ", 8)))
         specs.overlay(str(folder / "one.py"), "def only(changed): pass\n")
         return read(jobs)

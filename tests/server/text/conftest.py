@@ -1,4 +1,4 @@
-"""Texts about events of runs that the tests write."""
+"""Fixtures: runs that the tests write, for texts about events."""
 
 from tests.support.runs.fixtures import graph_of, graphs, new_run, run
 

@@ -33,32 +33,32 @@ def recorded() -> set[str]:
     return found
 
 
-def test_every_channel_that_the_recorder_writes_has_a_row() -> None:
+def test_mechanisms_have_a_row_for_every_recorded_channel() -> None:
     found = recorded()
     assert {"lock", "asyncio.handle", "executor.callback", "process.end", "pipe", "traceparent"} <= found
     assert found - MECHANISMS.keys() == set()
 
 
-def test_every_row_is_for_a_channel_that_is_written() -> None:
+def test_mechanisms_rows_are_all_for_written_channels() -> None:
     assert MECHANISMS.keys() - recorded() == IMPORTED
 
 
-def test_the_documents_name_every_channel_that_the_recorder_writes() -> None:
+def test_documents_name_every_recorded_channel() -> None:
     text = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("causality.md", "packs.md"))
     assert [name for name in sorted(recorded()) if f"`{name}`" not in text] == []
 
 
-def test_a_row_has_all_words_of_a_kind_or_none() -> None:
+def test_mechanism_row_has_all_words_of_a_kind_or_no_words() -> None:
     for channel, row in MECHANISMS.items():
         assert bool(row.noun) == bool(row.given) == bool(row.taken), channel
         assert bool(row.source_title) == bool(row.target_title), channel
 
 
-def test_a_channel_without_a_row_keeps_its_name() -> None:
+def test_mechanism_of_channel_without_a_row_is_unnamed() -> None:
     assert mechanism("chunk") is UNNAMED
     assert (link_kind("chunk"), link_kind(""), link_kind("asyncio.handle")) == ("chunk", "call", "task")
 
 
-def test_titles_are_for_edges_of_the_rows_own_kind() -> None:
+def test_mechanism_titles_apply_to_edges_of_its_kind_only() -> None:
     assert mechanism("lock", EdgeKind.USE) is UNNAMED
     assert mechanism("lock", EdgeKind.SYNC).source_title == "released a lock"

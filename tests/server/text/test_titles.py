@@ -5,7 +5,7 @@ from clew.server.text.chain import causes_of
 from clew.server.text.events import event_title
 
 
-def test_a_task_without_recorded_functions_is_started_once_and_woken_after_that_and_the_latest_cause_comes_first(run):
+def test_causes_of_task_are_its_wake_up_then_its_start(run):
     thread, other = run.process().thread(), run.process().thread("other")
     thread.send("make", channel="asyncio.handle")
     thread.step("waiter").join("make", channel="asyncio.handle").stop("waiter")
@@ -22,13 +22,13 @@ def test_a_task_without_recorded_functions_is_started_once_and_woken_after_that_
         "task waiter was started as a task by thread MainThread",
     ]
     assert [event_title(graph, cause.event) for cause in causes] == [
-        "task setter scheduled what runs next",
-        "thread MainThread scheduled what runs next",
+        "task setter scheduled the next step",
+        "thread MainThread scheduled the next step",
     ]
     assert causes_of(graph, alone) == []
 
 
-def test_each_way_of_letting_go_on_has_its_words(run):
+def test_cause_titles_differ_by_synchronization_primitive(run):
     process = run.process()
     other, main = process.thread("other"), process.thread()
     for channel in ("lock", "condition", "event", "semaphore", "barrier"):
@@ -41,7 +41,7 @@ def test_each_way_of_letting_go_on_has_its_words(run):
     assert [cause.title.replace("thread MainThread", "M").replace("thread other", "O") for cause in causes] == [
         "M and O met at a barrier",
         "M waited until O released a semaphore",
-        "M went on because O had set an event",
+        "M continued because O had set an event",
         "M waited until O notified it",
         "M waited until O released a lock",
     ]
@@ -50,7 +50,7 @@ def test_each_way_of_letting_go_on_has_its_words(run):
     ]  # fmt: skip
 
 
-def test_an_expression_that_failed_is_no_value(run):
+def test_event_title_of_failed_expression_names_the_exception(run):
     process = run.process()
     thread, site = process.thread(), process.site("app:write")
     thread.enter("app:write")
@@ -68,7 +68,7 @@ def test_an_expression_that_failed_is_no_value(run):
     assert (graph.event(payload).key, graph.event(payload).text) == ("", "value failed: TypeError")
 
 
-def test_events_barriers_and_shutdowns_of_asyncio_are_not_called_locks(run):
+def test_event_titles_of_asyncio_primitives_do_not_say_lock(run):
     process = run.process()
     other, main = process.thread("other"), process.thread()
     for channel in ("asyncio.event", "asyncio.barrier", "queue.shutdown"):

@@ -15,12 +15,12 @@ from clew.server.text import units
         (59_900_000_000, "59.9 s"), (125_000_000_000, "2 min 05 s"), (-1_500_000, "-1.5 ms"),
     ],
 )  # fmt: skip
-def test_durations_have_three_digits(ns, text):
+def test_duration_text_has_three_digits(ns, text):
     assert units.duration(ns) == text
 
 
 @given(st.floats(1, 5.9e10))
-def test_a_duration_reads_back_within_half_a_percent(ns):
+def test_duration_text_is_within_half_a_percent(ns):
     number, unit = units.duration(ns).split(" ")
     back = float(number) * {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
     assert back == pytest.approx(ns, rel=0.0051, abs=0.5)
@@ -37,18 +37,18 @@ def test_a_duration_reads_back_within_half_a_percent(ns):
         (3, "match", "3 matches"),
     ],
 )
-def test_counts_have_their_plural(number, noun, text):
+def test_count_text_has_the_plural_of_its_noun(number, noun, text):
     assert units.count(number, noun) == text
 
 
 @pytest.mark.parametrize(
     ("share", "text"), [(0, "0 %"), (0.12, "12 %"), (0.004, "0.4 %"), (0.0001, "<0.1 %"), (1, "100 %"), (0.02, "2 %")]
 )
-def test_shares_are_short(share, text):
+def test_percent_text_is_short(share, text):
     assert units.percent(share) == text
 
 
-def test_places_are_relative_to_the_working_directory_where_they_can_be():
+def test_place_text_is_relative_inside_the_working_directory():
     assert units.place("/w/a/b.py", 3, "/w") == os.path.join("a", "b.py") + ":3"
     assert units.place("/other/b.py", 3, "/w") == "/other/b.py:3"
     assert units.place("", 3) == ""
@@ -68,7 +68,7 @@ def test_places_are_relative_to_the_working_directory_where_they_can_be():
         ("/w/python3.11/app.py", ""),
     ],
 )
-def test_what_lies_in_a_library_is_named_without_where_that_is(path, shown):
+def test_place_text_of_library_file_leaves_out_the_library_folder(path, shown):
     assert units.library_place(path) == shown
     if shown:
         assert units.place(path, 7, "/w") == f"{shown}:7"
@@ -83,5 +83,5 @@ def test_what_lies_in_a_library_is_named_without_where_that_is(path, shown):
         ("pkg.mod", "pkg.mod"),
     ],
 )
-def test_labels_are_short_but_tell_functions_apart(label, text):
+def test_short_label_drops_packages_and_stays_unambiguous(label, text):
     assert units.short_label(label) == text

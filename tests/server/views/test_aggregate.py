@@ -1,4 +1,4 @@
-"""Boxes of a recorded program, from machines down to functions, against what its source says must have happened."""
+"""The Aggregate view of a recorded program, from machines down to functions, equals what its source implies."""
 
 import json
 
@@ -16,13 +16,13 @@ from clew.server.session.session import Cancelled, Task
 
 
 def ask(session, task=None, **params):
-    """Through JSON, as every client gets it."""
+    """Return the answer after a round trip through JSON, as every client gets it."""
     data = handlers.answer(session, "clew/aggregate", encode(AggregateParams(**params)), task)
     return decode(METHODS["clew/aggregate"].result, json.loads(json.dumps(data)))
 
 
 def opened_down(session, *labels, **params):
-    """The answer with the boxes of these labels opened, one in the other."""
+    """Return the answer with the nodes of these labels opened, one inside the other."""
     answer = ask(session, **params)
     for label in labels:
         path = next(box.path for box in answer.boxes if box.label == label)
@@ -31,7 +31,7 @@ def opened_down(session, *labels, **params):
     return answer
 
 
-def test_a_run_begins_with_its_processes(session):
+def test_aggregate_of_run_starts_with_its_processes(session):
     answer = ask(session, run="before")
     assert (answer.level, answer.nesting) == ("process", ["machine", "process", "thread", "component", "function"])
     assert [box.label for box in answer.boxes] == ["shop.app", "shop.audit"]
@@ -43,11 +43,11 @@ def test_a_run_begins_with_its_processes(session):
     assert (answer.hiddenBoxes, answer.containers, answer.message) == (0, [], "")
 
 
-def test_boxes_open_down_to_the_functions_with_their_calls_errors_and_places(session, shop, line_of):
+def test_aggregate_opened_to_functions_has_calls_errors_and_places(session, shop, line_of):
     answer = opened_down(session, "shop.app", "MainThread", "desk", run="before")
     functions = {box.label: box for box in answer.boxes if box.level == "function"}
     order = functions["app.order"]
-    # Twenty orders, of which one raises.
+    # There are twenty orders; one raises.
     assert (order.calls, order.errors, order.inside) == (20, 1, 0)
     assert order.location.path == str(shop / "shop/app.py")
     assert order.location.line == line_of("shop/app.py", "async def order")
@@ -56,13 +56,13 @@ def test_boxes_open_down_to_the_functions_with_their_calls_errors_and_places(ses
     assert "shelf" in {box.label for box in answer.boxes if box.level == "component"}
 
 
-def test_tasks_instead_of_threads(session):
+def test_aggregate_by_task_has_tasks_instead_of_threads(session):
     answer = opened_down(session, "shop.app", run="before", strands="task")
     tasks = [box for box in answer.boxes if box.level == "task"]
     assert {f"order {item}" for item in range(20)} <= {box.label for box in tasks}
 
 
-def test_the_heaviest_boxes_stay_and_the_others_are_counted(session):
+def test_aggregate_over_the_limit_shows_the_heaviest_nodes(session):
     every = opened_down(session, "shop.app", run="before", strands="task", measure="errors")
     few = opened_down(session, "shop.app", run="before", strands="task", measure="errors", maxBoxes=3)
     assert len(few.boxes) == 3 and few.hiddenBoxes == len(every.boxes) - 3
@@ -82,9 +82,9 @@ def test_aggregate_of_target_has_only_its_causes(session):
     assert part.boxes[0].events < whole.boxes[0].events
 
 
-def test_what_is_not_there_is_said(session):
+def test_aggregate_unknown_text_or_level_is_reported(session):
     assert "No log line" in ask(session, target=Target(text="nobody ever said this")).message
-    with pytest.raises(ClewError, match="no level 'galaxy' here; levels: machine, process"):
+    with pytest.raises(ClewError, match="unknown level 'galaxy'; levels: machine, process"):
         ask(session, level="galaxy")
 
 
@@ -95,7 +95,7 @@ def test_aggregate_that_is_cancelled_raises_cancelled(session):
         ask(session, task, run="before", target=Target(text="Order failed"))
 
 
-def test_what_is_kept_beside_the_store_is_what_was_found(session, monkeypatch):
+def test_aggregate_cached_leaves_equal_computed_leaves(session, monkeypatch):
     monkeypatch.setattr(profile_cache, "SMALL", 0)
     run = session.open("before")
     found = profile_cache.leaves_of_run(run.folder, run.graph, "thread")

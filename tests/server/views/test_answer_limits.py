@@ -1,4 +1,4 @@
-"""No view ever receives more than it can draw: each answer has a bound of the server's own, whatever was asked for, and counts
+"""No view receives more than it can draw: the server bounds each answer whatever the request says, and counts
 what it leaves out."""
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ TESTED_BELOW = {
     "clew/entityEvents",
     "clew/entity",
 }
-"""What they leave out is not counted in a column: it is asked for next, or counted by direction or by box."""
+"""Methods whose left-out parts are requested next, or counted by direction or by node, not in a column."""
 OF_ONE_THING = {
     "clew/whatIf": "figures of one label",
     "clew/timelineCall": "one call",
@@ -78,7 +78,7 @@ OF_ONE_THING = {
     "clew/selectRun": "as clew/runs",
     "clew/chooseBaseline": "as clew/runs",
 }
-"""Requests without a budget, with the reason."""
+"""Methods without a limit, with the reason."""
 
 
 def at(found, path):
@@ -87,7 +87,7 @@ def at(found, path):
     return found
 
 
-def test_each_request_has_a_budget_or_a_reason_to_have_none():
+def test_protocol_methods_have_a_limit_or_a_reason_without_one():
     bounded = {method for method, *_ in BUDGETS.values()} | TESTED_BELOW
     assert not bounded & set(OF_ONE_THING)
     assert bounded | set(OF_ONE_THING) == set(METHODS)
@@ -95,7 +95,7 @@ def test_each_request_has_a_budget_or_a_reason_to_have_none():
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
-    """Runs of made times: how many suspects a real one has is its machine's."""
+    """Return a workspace with runs of made-up times, since the number of suspects in a real run depends on the machine."""
     folder = tmp_path_factory.mktemp("compared")
     record(folder, "before", 1)
     record(folder, "after", 2, slow="show", more="buy")
@@ -103,7 +103,7 @@ def compared(tmp_path_factory):
 
 
 @pytest.mark.parametrize("view", BUDGETS)
-def test_a_view_receives_no_more_than_it_can_draw(session, compared, monkeypatch, view):
+def test_answer_is_bounded_and_counts_the_missing_parts(session, compared, monkeypatch, view):
     method, params, option, bound, column, hidden = BUDGETS[view]
     if params is LOCALIZE:
         session = Session(compared)
@@ -124,7 +124,7 @@ def test_a_view_receives_no_more_than_it_can_draw(session, compared, monkeypatch
     assert (len(at(bounded, column)), at(bounded, hidden)) == (1, all_there - 1)
 
 
-def test_what_is_left_out_of_a_path_is_a_segment_of_its_own(session, monkeypatch):
+def test_critical_path_answer_joins_segments_beyond_the_limit(session, monkeypatch):
     whole = answer(session, "clew/criticalPath", SLICE)
     assert len(whole["segments"]) > 3 and whole["hiddenSegments"] == 0
     monkeypatch.setattr("clew.server.views.critical_path.MAX_SEGMENTS", 3)
@@ -134,7 +134,7 @@ def test_what_is_left_out_of_a_path_is_a_segment_of_its_own(session, monkeypatch
 
 
 @pytest.mark.parametrize("size", [10**9, 50])
-def test_parts_and_stretches_of_patterns_are_no_more_than_pixels(session, monkeypatch, size):
+def test_pattern_parts_and_segments_are_bounded(session, monkeypatch, size):
     for bound in ("views.patterns.detail.MAX_PARTS", "views.patterns.view.MAX_STRETCHES"):
         monkeypatch.setattr(f"clew.server.{bound}", 60)
     times = answer(session, "clew/patternTimes", {**PATTERNS, "maxParts": size})
@@ -145,7 +145,7 @@ def test_parts_and_stretches_of_patterns_are_no_more_than_pixels(session, monkey
     assert all(sum(one["count"] for one in row["stretches"]) == row["count"] for row in rows)
 
 
-def test_a_tile_has_the_lanes_that_fit_and_says_how_many(session, monkeypatch):
+def test_timeline_tile_has_the_lanes_that_fit_and_their_number(session, monkeypatch):
     whole = answer(session, "clew/timeline", {"run": "before"})
     lanes = [{"strand": one["strand"], "depths": max(one["depth"], 1)} for one in whole["strands"]]
     asked = {"run": whole["run"]["id"], "lanes": lanes, "scale": whole["scale"], "first": 0}
@@ -156,15 +156,15 @@ def test_a_tile_has_the_lanes_that_fit_and_says_how_many(session, monkeypatch):
     assert len(base64.b64decode(few["cells"])) == 3 * 512 * lanes[0]["depths"]
 
 
-def test_a_search_gives_one_match_and_counts_the_rest(session, monkeypatch):
+def test_timeline_search_returns_one_match_and_counts_the_rest(session, monkeypatch):
     monkeypatch.setattr("clew.server.views.timeline.search.MOST_TEXT", 10)
     found = answer(session, "clew/timelineSearch", {"run": "before", "text": "order failed", "by": 1})
     assert found["logs"] >= 1 and len(found["match"]["text"]) == 10
 
 
-def test_a_walk_has_the_nearest_of_each_direction_and_counts_all(session, monkeypatch):
+def test_walk_directions_are_bounded_and_counted(session, monkeypatch):
     many, event = [], -1
-    while not many:  # back from the error, to an event from which several lie in one direction
+    while not many:  # back from the error to an event with several ends in one direction
         here = answer(session, "clew/walk", {**WALK, **({"target": {"event": event}} if event >= 0 else {})})
         many = [way for way in here["ways"] if way["count"] > 1]
         event = next(way["ends"][0]["event"] for way in here["ways"] if way["step"] in ("cause", "out") and way["ends"])
@@ -177,7 +177,7 @@ def test_a_walk_has_the_nearest_of_each_direction_and_counts_all(session, monkey
 
 
 @pytest.mark.parametrize("size", [1, 10**9])
-def test_boxes_of_entities_count_what_is_in_them(session, monkeypatch, size):
+def test_entities_boxes_are_bounded_and_count_their_contents(session, monkeypatch, size):
     whole = answer(session, "clew/entities", {"run": "before", "moment": 100})
     assert len(whole["boxes"]) == whole["entities"] > 1
     monkeypatch.setattr("clew.server.views.entities.view.MAX_BOXES", 1)
@@ -188,7 +188,7 @@ def test_boxes_of_entities_count_what_is_in_them(session, monkeypatch, size):
     assert (box["hidden"], few["hidden"]) == (inside, outermost - 1)
 
 
-def test_lines_between_entities_are_counted_with_those_left_out(session, monkeypatch):
+def test_entity_lines_are_bounded_and_counted(session, monkeypatch):
     asked = {"run": "before", "fromMoment": 0, "toMoment": 100, "mostLines": 10**9}
     assert len(answer(session, "clew/entityEvents", asked)["lines"]) == 1
     monkeypatch.setattr("clew.server.views.entities.view.MAX_LINES", 0)
@@ -196,7 +196,7 @@ def test_lines_between_entities_are_counted_with_those_left_out(session, monkeyp
     assert (few["lines"], few["hiddenLines"]) == ([], 1)
 
 
-def test_an_entity_tells_the_last_of_its_events(session, monkeypatch):
+def test_entity_happenings_are_bounded_to_the_last(session, monkeypatch):
     boxes = answer(session, "clew/entities", {"run": "before", "moment": 100})["boxes"]
     entity = max(boxes, key=lambda box: box["sent"])["entity"]
     whole = answer(session, "clew/entity", {"run": "before", "entity": entity})["happenings"]
@@ -205,7 +205,7 @@ def test_an_entity_tells_the_last_of_its_events(session, monkeypatch):
     assert few == whole[:1] and len(whole) > 1
 
 
-def test_a_row_of_a_comparison_names_what_tells_most_and_counts_the_rest(session, monkeypatch):
+def test_compare_row_details_are_bounded_and_counted(session, monkeypatch):
     details = ("calls", "precursors", "differences")
     whole = answer(session, "clew/compare", COMPARE)["rows"]
     assert any(row["calls"] for row in whole)
@@ -215,9 +215,7 @@ def test_a_row_of_a_comparison_names_what_tells_most_and_counts_the_rest(session
             assert (len(row[name]), row[f"hidden{name.capitalize()}"]) == (0, len(known[name]))
 
 
-def test_names_of_requests_are_all_there_whichever_are_compared_and_counted_where_they_are_too_many(
-    session, monkeypatch
-):
+def test_compare_names_of_requests_are_complete_up_to_a_limit(session, monkeypatch):
     whole = answer(session, "clew/compare", COMPARE)["names"]
     assert whole and answer(session, "clew/compare", COMPARE | {"request": whole[0]})["names"] == whole
     monkeypatch.setattr("clew.server.views.compare.view.MAX_NAMES", 0)
@@ -225,7 +223,7 @@ def test_names_of_requests_are_all_there_whichever_are_compared_and_counted_wher
     assert (few["names"], few["hiddenNames"]) == ([], len(whole))
 
 
-def test_groups_of_requests_that_are_left_out_are_counted(session, monkeypatch):
+def test_localize_clusters_are_bounded_and_counted(session, monkeypatch):
     whole = answer(session, "clew/localize", {"suspect": ["before"]})
     monkeypatch.setattr("clew.server.views.localize.MAX_CLUSTERS", 0)
     few = answer(session, "clew/localize", {"suspect": ["before"]})

@@ -1,4 +1,4 @@
-"""The comparison of runs by flows: rows, the union graph of a category, and what cannot be compared."""
+"""The comparison of runs by flows: rows, the union graph of a category, and refused comparisons."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def ask(session, before, after, **more):
     sides = ([side] if isinstance(side, str) else side for side in (before, after))
     result = handler("clew/compare")(session, CompareParams(*sides, **more), Task())
     assert isinstance(result, CompareResult)
-    # What goes over the wire is what the types say.
+    # The encoded answer conforms to the protocol types.
     assert decode(CompareResult, encode(result)) == result
     return result
 
 
-def test_the_slower_category_is_first_with_the_call_that_made_it_so_and_its_graph(session):
+def test_compare_slower_category_is_first_with_its_call_and_graph(session):
     result = ask(session, "before", "slow")
     first = result.rows[0]
     assert (first.kind, first.name, first.countBefore, first.countAfter) == ("response-time", "show", 30, 30)
@@ -60,7 +60,7 @@ def test_the_slower_category_is_first_with_the_call_that_made_it_so_and_its_grap
     )
 
 
-def test_a_new_flow_is_drawn_beside_its_precursor(session):
+def test_compare_new_flow_is_drawn_next_to_its_precursor(session):
     result = ask(session, "before", "more")
     first = result.rows[0]
     assert (first.kind, first.name, first.countBefore, first.countAfter) == ("structural", "buy", 0, 30)
@@ -72,19 +72,19 @@ def test_a_new_flow_is_drawn_beside_its_precursor(session):
     assert new.parent == edge.source
 
 
-def test_any_category_can_be_drawn_beside_any_other(session):
+def test_compare_any_category_can_be_drawn_next_to_any_other(session):
     rows = {row.name: row for row in ask(session, "before", "slow").rows}
     graph = ask(session, "before", "slow", category=rows["buy"].category).graph
     assert graph.category == graph.other == rows["buy"].category
     beside = ask(session, "before", "slow", category=rows["buy"].category, precursor=rows["list"].category).graph
     assert {node.status for node in beside.nodes} == {"both", "before", "after"}
-    # A category is known by its name in other runs, too.
+    # A category has the same name in other runs.
     assert rows["buy"].category in {row.category for row in ask(session, "before-2", "slow-2").rows}
     with pytest.raises(ClewError, match="no longer have the category 'nonsense'"):
         ask(session, "before", "slow", category="nonsense")
 
 
-def test_several_runs_a_side_one_name_and_other_thresholds(session):
+def test_compare_accepts_several_runs_a_name_and_thresholds(session):
     result = ask(session, ["before", "before-2"], ["slow", "slow-2"], request="show")
     assert [run.name for run in result.before + result.after] == ["before", "before-2", "slow", "slow-2"]
     assert (result.requestsBefore, result.requestsAfter, result.categories) == (60, 60, 1)
@@ -99,7 +99,7 @@ def test_compare_of_one_request_a_side_shows_both(session, workspace):
     )
     result = ask(session, f"before@{first}", f"more@{last}", thresholds=CompareThresholds(more=1))
     assert (result.requestsBefore, result.requestsAfter) == (1, 1)
-    assert result.graph.sentence.startswith("one request beside one request")
+    assert result.graph.sentence.startswith("one request compared with one request")
     assert [node.name for node in result.graph.nodes if node.status == "after"] == ["app:audit"]
     assert all(node.p is None for node in result.graph.nodes)
     with pytest.raises(ClewError, match="event 0 of run before is not a request"):
@@ -112,7 +112,7 @@ def test_compare_of_one_request_a_side_shows_both(session, workspace):
     assert ask(session, "night@7", "more").requestsBefore == 90
 
 
-def test_a_large_graph_is_cut_and_what_changed_stays(session, monkeypatch):
+def test_compare_graph_over_the_limit_shows_the_changed_calls(session, monkeypatch):
     graph = ask(session, "before", "slow", maxNodes=2).graph
     assert [node.name for node in graph.nodes] == ["app:serve", "app:show_store"] and graph.hiddenNodes == 1
     rows = ask(session, "before", "slow", maxRows=1)
@@ -122,7 +122,7 @@ def test_a_large_graph_is_cut_and_what_changed_stays(session, monkeypatch):
     assert len(bounded.rows) == 2 and bounded.hiddenRows == 1
 
 
-def test_what_cannot_be_compared_says_what_to_do(session):
+def test_compare_that_is_impossible_says_what_to_do(session):
     assert "request MODULE:FUNCTION as NAME" in ask(session, "empty", "empty").message
     assert "choose another run" in ask(session, "before", "before").message
     one_sided = ask(session, "empty", "before")
@@ -136,5 +136,5 @@ def test_what_cannot_be_compared_says_what_to_do(session):
         ask(session, "before", "slow", level="event")
 
 
-def test_the_thresholds_of_the_protocol_are_those_of_the_comparison():
+def test_compare_protocol_thresholds_equal_the_defaults():
     assert vars(CompareThresholds()) == vars(Thresholds())

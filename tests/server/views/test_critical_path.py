@@ -1,4 +1,4 @@
-"""What the critical path view tells besides the path: causes of waits, slack, near branches and what-if."""
+"""The critical path view shows, besides the path, causes of waits, slack, near branches and what-if."""
 
 import json
 
@@ -17,7 +17,7 @@ AUDIT = Target(text="audit")
 
 
 def ask(session, method, params, task=None):
-    """Through JSON, as every client gets it."""
+    """Return the answer after a round trip through JSON, as every client gets it."""
     data = json.loads(json.dumps(handlers.answer(session, method, encode(params), task)))
     return decode(METHODS[method].result, data)
 
@@ -27,7 +27,7 @@ def path(session):
     return ask(session, "clew/criticalPath", CriticalPathParams(AUDIT, run="before"))
 
 
-def test_each_wait_says_what_for_and_who_ended_it(path):
+def test_critical_path_wait_names_its_reason_and_its_end(path):
     waits = {segment.waitFor for segment in path.segments if segment.waitNs}
     # The sweeper is started and joined, then a process is started for the audit.
     assert {"start of a thread", "join of a thread", "start of a child process"} <= waits
@@ -36,7 +36,7 @@ def test_each_wait_says_what_for_and_who_ended_it(path):
     assert all(segment.waitFor == "" for segment in path.segments if not segment.waitNs)
 
 
-def test_what_is_on_the_path_has_no_slack_and_all_work_is_counted(session, path):
+def test_critical_path_labels_on_the_path_have_zero_slack(session, path):
     beside = {slack.label: slack for slack in path.beside}
     on_path = {segment.label for segment in path.segments if segment.selfNs}
     assert on_path <= set(beside) and all(beside[label].slackNs == 0 for label in on_path)
@@ -48,13 +48,13 @@ def test_what_is_on_the_path_has_no_slack_and_all_work_is_counted(session, path)
     assert beside["shop.stock:Stock.lookup"].location.path.endswith("stock.py")
 
 
-def test_branches_come_with_the_nearest_first(path):
+def test_critical_path_branches_are_sorted_by_slack(path):
     slacks = [branch.slackNs for branch in path.branches]
     assert slacks == sorted(slacks) and path.hiddenBranches == 0
     assert all(branch.endNs <= branch.joinedNs for branch in path.branches)
 
 
-def test_a_faster_function_saves_no_more_than_its_work(session, path):
+def test_what_if_saves_no_more_than_the_work_of_the_function(session, path):
     label = max((segment for segment in path.segments if segment.nodeId), key=lambda segment: segment.selfNs).label
     saved = [
         ask(session, "clew/whatIf", WhatIfParams(AUDIT, label, percent, run="before")) for percent in (0.0, 50.0, 100.0)
@@ -64,7 +64,7 @@ def test_a_faster_function_saves_no_more_than_its_work(session, path):
     assert all(one.totalNs == path.totalNs == one.afterNs + one.savedNs for one in saved)
 
 
-def test_a_slider_that_moves_walks_the_path_once(session, monkeypatch):
+def test_what_if_repeated_for_one_target_reuses_the_path(session, monkeypatch):
     first = ask(session, "clew/whatIf", WhatIfParams(AUDIT, "shop.app:main", 10.0, run="before"))
     monkeypatch.setattr(critical_path, "critical_path", None)
     second = ask(session, "clew/whatIf", WhatIfParams(AUDIT, "shop.app:main", 20.0, run="before"))
@@ -73,14 +73,14 @@ def test_a_slider_that_moves_walks_the_path_once(session, monkeypatch):
         ask(session, "clew/whatIf", WhatIfParams(Target(text="Order failed"), "shop.app:main", 20.0, run="before"))
 
 
-def test_a_what_if_that_cannot_be_is_refused_in_words(session):
+def test_what_if_unknown_label_or_percent_is_refused(session):
     with pytest.raises(ClewError, match=r"did you mean 'shop.app:main'\?"):
         ask(session, "clew/whatIf", WhatIfParams(AUDIT, "shop.app:mein", 10.0, run="before"))
     with pytest.raises(ClewError, match="at most 100"):
         ask(session, "clew/whatIf", WhatIfParams(AUDIT, "shop.app:main", 101.0, run="before"))
 
 
-def test_a_what_if_that_nobody_waits_for_ends(session):
+def test_what_if_that_is_cancelled_raises_cancelled(session):
     task = Task()
     task.cancel()
     with pytest.raises(Cancelled):

@@ -1,4 +1,4 @@
-"""A workspace's own views: which are named, who is served them, and the statements they ask."""
+"""Custom views of a workspace: which are listed, when they are served, and their SQL statements."""
 
 import re
 from pathlib import Path
@@ -19,11 +19,11 @@ def write(workspace, name, text="export default {};"):
     (folder / name).write_text(text)
 
 
-def test_without_a_folder_there_are_none(tmp_path):
+def test_custom_views_without_folder_are_empty(tmp_path):
     assert handlers.answer(Session(tmp_path), "clew/views", {}) == {"views": [], "message": ""}
 
 
-def test_modules_are_named_in_order_and_by_their_version(tmp_path):
+def test_custom_views_are_sorted_and_have_a_version_by_content(tmp_path):
     for name in ("b.js", "a.js", "notes.md"):
         write(tmp_path, name)
     session = Session(tmp_path)
@@ -43,7 +43,7 @@ def test_custom_views_of_untrusted_workspace_are_not_loaded(tmp_path):
     assert "calls.js" in answer["message"] and "--trust" in answer["message"]
 
 
-def test_more_than_may_be_loaded_are_counted(tmp_path):
+def test_custom_views_over_the_limit_are_counted(tmp_path):
     for number in range(MOST_VIEWS + 3):
         write(tmp_path, f"v{number:03}.js")
     answer = handlers.answer(Session(tmp_path), "clew/views", {})
@@ -51,7 +51,7 @@ def test_more_than_may_be_loaded_are_counted(tmp_path):
     assert answer["message"].startswith("3 more")
 
 
-def test_a_statement_is_answered_in_plain_json_and_cut_where_it_was_asked_to(session):
+def test_sql_answer_is_plain_json_and_bounded(session):
     asked = {"statement": "select id, kind, ts::decimal(18, 3) as ts from events order by id", "maxRows": 2}
     answer = handlers.answer(session, "clew/sql", asked)
     assert answer["columns"] == ["id", "kind", "ts"]
@@ -61,13 +61,13 @@ def test_a_statement_is_answered_in_plain_json_and_cut_where_it_was_asked_to(ses
     assert answer["hiddenRows"] == events - 2 > 0
 
 
-def test_columns_of_one_name_are_all_there_and_parameters_stand_for_question_marks(session):
+def test_sql_answer_has_columns_of_one_name_and_binds_parameters(session):
     asked = {"statement": "select 1 as a, ? as a", "parameters": ["two"]}
     answer = handlers.answer(session, "clew/sql", asked)
     assert answer["rows"] == [[1, "two"]]
 
 
-def test_the_example_asks_for_what_there_is(session):
+def test_custom_view_example_statement_is_valid(session):
     statement = re.search("STATEMENT = `(.*?)`", EXAMPLE.read_text(), re.S)[1]
     asked = {"statement": statement, "parameters": ["%lookup%"]}
     answer = handlers.answer(session, "clew/sql", asked)
@@ -77,7 +77,7 @@ def test_the_example_asks_for_what_there_is(session):
 
 
 @pytest.mark.parametrize("statement", ["select nothing from nowhere", "drop table events", "copy events to 'x.csv'"])
-def test_what_is_no_question_is_refused_with_a_sentence(session, statement, tmp_path, monkeypatch):
+def test_sql_statement_that_is_no_query_is_refused(session, statement, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ClewError):
         handlers.answer(session, "clew/sql", {"statement": statement})

@@ -1,4 +1,4 @@
-"""The answers about entities, beside what follows from the events one by one."""
+"""The answers about entities equal an oracle that follows the events one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE = 400
 
 
 def story(seed):
-    """What happens (event, first, other), by names: actors move between theaters, talk, and end; some too early or twice."""
+    """Yield (event, first, other) by names: actors move between theaters, talk, and end; some too early or twice."""
     choose = random.Random(seed)
     actors, theaters = [f"actor {number}" for number in range(30)], [f"theater {number}" for number in range(4)]
     for _ in range(SIZE):
@@ -77,7 +77,7 @@ def at(session, moment, **params):
 
 
 def naive(moment):
-    """Where who is, who is shown without being somewhere, and how often each sent."""
+    """Return the container of each entity, the presence of each shown entity, and the messages that each sent."""
     place, gone, sent, talked = {}, set(), Counter(), set()
     for event, first, other in STORY[:moment]:
         if event == "position":
@@ -97,7 +97,7 @@ def naive(moment):
 
 
 @pytest.mark.parametrize("moment", [0, 1, 7, 50, 133, 399, 400])
-def test_a_moment_shows_what_was_said_by_then(session, moment):
+def test_entities_at_moment_equal_the_oracle(session, moment):
     found = at(session, moment)
     place, shown, sent = naive(moment)
     names = {box["entity"]: box["name"] for box in found["boxes"]} | {-1: None}
@@ -109,7 +109,7 @@ def test_a_moment_shows_what_was_said_by_then(session, moment):
     assert (found["moment"], found["moments"], found["source"]) == (moment, SIZE, "spec")
 
 
-def test_few_boxes_are_the_largest_containers_and_say_what_is_left_out(session):
+def test_entities_over_the_limit_are_the_largest_containers(session):
     everything, few = at(session, SIZE), at(session, SIZE, most=6)
     assert len(few["boxes"]) == 6 and few["entities"] == everything["entities"]
     by_entity = {box["entity"]: box for box in everything["boxes"]}
@@ -126,7 +126,7 @@ def test_few_boxes_are_the_largest_containers_and_say_what_is_left_out(session):
 
 @pytest.mark.parametrize("most", [5, 300])
 @pytest.mark.parametrize(("begin", "end"), [(0, 400), (400, 0), (120, 121), (121, 120), (60, 350), (200, 200)])
-def test_what_changed_leads_from_one_moment_to_the_other(session, begin, end, most):
+def test_entity_events_turn_one_moment_into_the_other(session, begin, end, most):
     found = answer(
         session, "clew/entityEvents", {"run": "told", "fromMoment": begin, "toMoment": end, "most": most}
     )  # fmt: skip
@@ -146,7 +146,7 @@ def test_what_changed_leads_from_one_moment_to_the_other(session, begin, end, mo
             assert line["count"] == pairs[names[line["source"]], names[line["target"]]]
 
 
-def test_lines_that_are_too_many_are_counted(session):
+def test_entity_events_lines_over_the_limit_are_counted(session):
     asked = {"run": "told", "fromMoment": 0, "toMoment": 400, "mostLines": 3}
     found = answer(session, "clew/entityEvents", asked)
     everything = answer(session, "clew/entityEvents", asked | {"mostLines": 1000})
@@ -156,7 +156,7 @@ def test_lines_that_are_too_many_are_counted(session):
     )
 
 
-def test_an_entity_tells_its_last_events_and_where_a_walk_begins(session):
+def test_entity_has_its_last_events_and_the_start_of_a_walk(session):
     box = next(box for box in at(session, 300)["boxes"] if box["name"] == "actor 3")
     found = answer(session, "clew/entity", {"run": "told", "entity": box["entity"], "moment": 300, "most": 5})
     expected = [place for place in range(300) if "actor 3" in STORY[place][1:]][::-1][:5]
@@ -169,19 +169,19 @@ def test_an_entity_tells_its_last_events_and_where_a_walk_begins(session):
     assert found["event"] == own["event"] and found["location"]["path"] == "/src/app.py"
     walk = answer(session, "clew/walk", {"run": "told", "target": {"event": found["event"]}})
     assert walk["card"]["event"] == found["event"]
-    # What was before its first event is nothing.
+    # Before its first event it does not exist.
     early = answer(session, "clew/entity", {"run": "told", "entity": box["entity"], "moment": 0})
     assert early["box"] is None and early["happenings"] == [] and early["event"] == -1
 
 
-def test_a_time_means_all_that_happened_by_then(session):
+def test_entities_at_time_are_those_of_its_last_moment(session):
     times = at(session, 200)["ns"]
     assert answer(session, "clew/entities", {"run": "told", "ns": times})["moment"] == 200
     assert answer(session, "clew/entities", {"run": "told", "ns": times - 1})["moment"] == 199
     assert answer(session, "clew/entities", {"run": "told"})["moment"] == SIZE
 
 
-def test_a_run_without_a_spec_shows_its_threads(session):
+def test_entities_of_run_without_spec_are_its_threads(session):
     found = answer(session, "clew/entities", {"run": "plain", "moment": 4})
     assert found["source"] == "strands"
     assert [(box["name"], box["kind"]) for box in found["boxes"]] == [
@@ -191,12 +191,12 @@ def test_a_run_without_a_spec_shows_its_threads(session):
     assert [(line["count"], line["channel"]) for line in found["lines"]] == [(1, "queue")]
 
 
-def test_a_run_of_nothing_says_so(session):
+def test_entities_of_run_without_events_have_a_message(session):
     found = answer(session, "clew/entities", {"run": "empty"})
     assert found["boxes"] == [] and "recorded no event" in found["message"]
 
 
-def test_what_is_not_there_is_named(session):
+def test_entities_unknown_entity_or_source_is_named(session):
     for method, params, words in (
         ("clew/entity", {"run": "told", "entity": 999}, "no entity number 999; the run has 34"),
         ("clew/entities", {"run": "told", "inside": 999}, "no entity number 999"),
@@ -206,14 +206,14 @@ def test_what_is_not_there_is_named(session):
             answer(session, method, params)
 
 
-def test_the_fullest_moment_is_the_last_one_when_most_are_there(session):
+def test_entities_fullest_moment_is_the_last_with_most_present(session):
     numbers = [len(naive(moment)[0]) for moment in range(SIZE + 1)]
     found = at(session, 0, fullest=True)
     assert found["moment"] == max(moment for moment in range(SIZE + 1) if numbers[moment] == max(numbers))
     assert answer(session, "clew/entities", {"run": "empty", "fullest": True})["moment"] == 0
 
 
-def test_right_before_the_end_all_are_there_who_are_gone_by_it_and_it_says_so(session):
+def test_entities_before_end_include_those_that_end_with_the_run(session):
     end = answer(session, "clew/entities", {"run": "plain"})
     found = answer(session, "clew/entities", {"run": "plain", "beforeEnd": True})
     assert [box["name"] for box in end["boxes"]] == ["host"]
@@ -222,11 +222,11 @@ def test_right_before_the_end_all_are_there_who_are_gone_by_it_and_it_says_so(se
     assert (
         found["message"] == f"The program has ended. This is {before} before its end; 3 of these are gone by the end."
     )
-    # Of a run that ends with something else that is its end.
+    # In a run without ends of entities this moment is the end.
     assert answer(session, "clew/entities", {"run": "empty", "beforeEnd": True})["moment"] == 0
 
 
-def test_parts_of_the_time_have_all_events(session):
+def test_entities_activity_counts_every_event_once(session):
     found = at(session, SIZE)
     times = [at(session, moment)["ns"] for moment in range(1, SIZE + 1)]
     begin, length = int(times[0]), int(times[-1] - times[0])
@@ -237,7 +237,7 @@ def test_parts_of_the_time_have_all_events(session):
     assert sum(answer(session, "clew/entities", {"run": "empty"})["activity"]) == 0
 
 
-def test_a_way_leads_to_a_time_as_well_as_to_a_moment(session):
+def test_entity_events_to_time_equal_those_to_its_moment(session):
     asked = {"run": "told", "fromMoment": 50}
     there = answer(session, "clew/entityEvents", asked | {"toMoment": 200})
     assert answer(session, "clew/entityEvents", asked | {"toNs": at(session, 200)["ns"]}) == there
@@ -245,7 +245,7 @@ def test_a_way_leads_to_a_time_as_well_as_to_a_moment(session):
     assert end["toMoment"] == SIZE
 
 
-def test_what_is_around_is_named_from_the_outside(session):
+def test_entities_around_are_listed_from_the_outside(session):
     found = answer(session, "clew/entities", {"run": "plain", "moment": 4, "inside": 1})
     assert [(one["entity"], one["name"]) for one in found["around"]] == [(0, "host"), (1, "server")]
     assert at(session, SIZE)["around"] == []

@@ -1,4 +1,4 @@
-"""Which event of a recorded test session is the trouble."""
+"""The event of a recorded test session that `clew why` starts at."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.support.runs.damaged_runs import empty_run
 
 @pytest.fixture
 def tested(tmp_path):
-    """Gives the title of what `clew why` starts at, after a session of some tests: name, outcome, and what it does."""
+    """Return a function that records a session of tests (name, outcome, action) and returns the title of its target."""
 
     def run(*tests, exit_code=1):
         made = empty_run(tmp_path, "tests")
@@ -46,7 +46,7 @@ def test_target_of_failed_session_is_the_error_line_of_the_failing_test(tested):
     assert title == "ERROR it is wrong: the last error of test_it.py::bad, which failed"
 
 
-def test_without_a_line_it_is_the_exception_that_left_the_test(tested):
+def test_target_of_failed_session_without_error_line_is_the_exception(tested):
     title = tested(("noisy", "passed", logs), ("bad", "failed", raises), ("noisy again", "passed", logs))
     assert title == "test_it.body raised: the last error of test_it.py::bad, which failed"
 
@@ -56,17 +56,17 @@ def test_target_of_several_failing_tests_is_the_newest(tested):
     assert title.endswith("the last error of test_it.py::second, which failed")
 
 
-def test_without_either_it_is_where_the_test_ended(tested):
+def test_target_of_failed_session_without_error_is_the_outcome(tested):
     assert tested(("bad", "failed", nothing)) == "outcome = failed: the last error of test_it.py::bad, which failed"
 
 
-def test_a_session_that_passed_has_no_failing_test(tested):
-    # One that failed and was repeated.
+def test_target_of_passed_session_is_the_last_error(tested):
+    # The flaky test failed and was repeated.
     title = tested(("flaky", "failed", raises), ("noisy", "passed", logs), exit_code=0)
     assert title == "ERROR it is wrong"
 
 
-def test_a_program_may_call_its_own_payload_an_outcome(tmp_path):
+def test_target_ignores_outcome_payloads_of_programs(tmp_path):
     made = empty_run(tmp_path, "app")
     thread = made.process("app").thread()
     thread.enter("app:work").request("work").put(Kind.PAYLOAD, channel="outcome", text="failed").exit("app:work")

@@ -1,4 +1,4 @@
-"""Missing events and clocks of several machines, as the views tell of them."""
+"""How the views show missing events and the clocks of several machines."""
 
 import pytest
 
@@ -26,19 +26,19 @@ def sliced(session, level="function"):
     return ask(session, "clew/slice", SliceParams(Target(), level=level))
 
 
-def test_a_chain_tells_of_a_gap_where_it_passes_it_and_of_a_clock_where_it_crosses(torn):
+def test_slice_chain_names_gaps_and_clock_corrections_it_passes(torn):
     chain = sliced(torn).chain
     told = [(step.process, step.machine, step.clock, [gap.text for gap in step.gaps]) for step in chain]
     assert told[0][:3] == ("client", "north", "")
     passed = [number for number, step in enumerate(chain) if step.gaps]
     (at,) = passed
     assert told[at] == ("server", "south", CORRECTED, [SAID])
-    # From the server back to the client's question.
+    # The next step leads from the server back to the client's request.
     assert told[at + 1] == ("client", "north", CORRECTED, [])
     assert not any(step.uncertain or step.hiddenGaps for step in chain)
 
 
-def test_a_gap_is_a_stretch_of_time_with_its_reason(torn):
+def test_slice_gap_has_its_time_count_and_reason(torn):
     (gap,) = sliced(torn).gaps
     assert (gap.process, gap.strand, gap.lost, gap.function, gap.why) == (
         "server",
@@ -51,7 +51,7 @@ def test_a_gap_is_a_stretch_of_time_with_its_reason(torn):
 
 
 @pytest.mark.parametrize("level", ["function", "process", "event"])
-def test_the_boxes_beside_a_gap_name_it(torn, level):
+def test_slice_nodes_next_to_a_gap_name_it(torn, level):
     result = sliced(torn, level)
     beside = [node for node in result.nodes if node.gaps]
     assert beside
@@ -59,7 +59,7 @@ def test_the_boxes_beside_a_gap_name_it(torn, level):
     assert all(node.gaps == [0] for node in beside)
 
 
-def test_arrows_between_machines_tell_of_the_clock_and_others_do_not(torn):
+def test_slice_edges_between_machines_name_the_clock_correction(torn):
     for level in ("function", "process", "event"):
         result = sliced(torn, level)
         machine = {node.id: node.machine for node in result.nodes}
@@ -71,7 +71,7 @@ def test_arrows_between_machines_tell_of_the_clock_and_others_do_not(torn):
             assert not edge.uncertain
 
 
-def test_order_that_passes_a_gap_names_it(torn):
+def test_slice_order_edges_over_a_gap_name_it(torn):
     result = sliced(torn, "event")
     kind = {node.id: node.firstEvent for node in result.nodes}
     passing = [edge for edge in result.edges if edge.gaps]
@@ -82,7 +82,7 @@ def test_order_that_passes_a_gap_names_it(torn):
     assert all(kind[edge.source] <= begin + 1 and kind[edge.target] >= begin for edge in passing)
 
 
-def test_processes_and_machines_are_named_where_there_are_several(torn, session):
+def test_slice_names_machines_only_if_there_are_several(torn, session):
     result = sliced(torn)
     assert {(process.name, process.machine) for process in result.processes} == {
         ("client", "north"),
@@ -98,7 +98,7 @@ def test_processes_and_machines_are_named_where_there_are_several(torn, session)
     assert not any(edge.clock or edge.uncertain for edge in alone.edges)
 
 
-def test_a_path_tells_which_of_its_segments_a_gap_is_in(torn):
+def test_critical_path_segments_name_their_gaps(torn):
     result = ask(torn, "clew/criticalPath", CriticalPathParams(Target()))
     (gap,) = result.gaps
     inside = [segment for segment in result.segments if segment.gaps]
@@ -113,7 +113,7 @@ def test_a_path_tells_which_of_its_segments_a_gap_is_in(torn):
     assert [machine.name for machine in result.machines] == ["north", "south"]
 
 
-def test_segments_that_are_joined_keep_their_gaps_and_clocks(torn):
+def test_critical_path_joined_segments_keep_gaps_and_clocks(torn):
     every = ask(torn, "clew/criticalPath", CriticalPathParams(Target()))
     few = ask(torn, "clew/criticalPath", CriticalPathParams(Target(), maxSegments=3))
     assert len(few.segments) < len(every.segments)
@@ -121,7 +121,7 @@ def test_segments_that_are_joined_keep_their_gaps_and_clocks(torn):
     assert {segment.clock for segment in few.segments} - {""} == {CORRECTED}
 
 
-def test_too_many_gaps_of_one_reason_are_told_as_one_and_the_rest_is_counted(torn):
+def test_missing_joins_gaps_of_one_reason_and_counts_the_rest(torn):
     graph = torn.open().graph
     (gap,) = torn.open().gaps
     assert missing(graph, [gap]).places([gap]) == [0]
@@ -131,7 +131,7 @@ def test_too_many_gaps_of_one_reason_are_told_as_one_and_the_rest_is_counted(tor
     assert missing(graph, [gap], most=0).hidden == 1
 
 
-def test_a_clock_that_is_bounded_from_one_side_only_makes_a_time_uncertain(tmp_path):
+def test_slice_clock_bounded_from_one_side_makes_times_uncertain(tmp_path):
     run = empty_run(tmp_path, "one way")
     here, there = run.process("client", host="north"), run.process("server", host="south", boot_id="other")
     here.thread().send("one", at=1000)
@@ -144,7 +144,7 @@ def test_a_clock_that_is_bounded_from_one_side_only_makes_a_time_uncertain(tmp_p
     assert "about " in chain[1].detail
 
 
-def test_a_chain_that_ends_where_the_beginning_is_missing_says_so(tmp_path):
+def test_slice_chain_names_the_missing_start_of_a_thread(tmp_path):
     run = empty_run(tmp_path, "late")
     thread = run.process("app").thread()
     for _ in range(2 * PER_CHUNK):
@@ -153,9 +153,9 @@ def test_a_chain_that_ends_where_the_beginning_is_missing_says_so(tmp_path):
     without_chunk(run.write(), 1)
     first, last = sliced(Session(tmp_path)).chain
     assert first.gaps == []
-    assert last.title == "thread MainThread of app goes on, its beginning is missing"
+    assert last.title == "the beginning of thread MainThread of app is missing"
     (gap,) = last.gaps
     assert gap.lost is None
     assert gap.why == "chunks 0 to 0 of thread 1 are missing"
-    # Nothing of the process is before it.
+    # The process has no earlier event.
     assert gap.text.startswith("events of MainThread are missing at +")

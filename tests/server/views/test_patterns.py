@@ -1,4 +1,4 @@
-"""The patterns view: bounded, with where and when each pattern is, what follows it, and closer looks at one of them."""
+"""The Patterns view: places and times of each pattern, successions, details of one pattern, and limits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ask(session, **params):
     return answer(session, "clew/patterns", {"run": "loop", **params})
 
 
-def test_patterns_come_with_their_calls_and_times(session):
+def test_patterns_have_their_calls_times_and_successions(session):
     found = ask(session)
     first = found["patterns"][0]
     assert (first["title"], first["count"], first["strands"], first["calls"]) == ("read, step(a), store", 80, 2, 4)
@@ -58,13 +58,13 @@ def test_patterns_come_with_their_calls_and_times(session):
     assert [strand["strand"] for strand in found["strands"]] == ["MainThread", "worker"]
 
 
-def look(session, method, **params):
+def detail(session, method, **params):
     return answer(session, f"clew/{method}", {"run": "loop", **params})
 
 
-def test_the_diagram_tells_the_moves_of_one_pattern_apart(session):
+def test_pattern_diagram_counts_moves_inside_the_pattern(session):
     rows = ask(session)["patterns"]
-    found = look(session, "patternDiagram")
+    found = detail(session, "patternDiagram")
     assert found["pattern"] == rows[0]["id"]
     states = found["states"]
     moves = {
@@ -78,7 +78,7 @@ def test_the_diagram_tells_the_moves_of_one_pattern_apart(session):
     )
     reads = next(state for state in states if (state["label"], state["what"]) == ("app:read", "entered"))
     assert (reads["count"], reads["inside"]) == (100, 80)
-    other = look(session, "patternDiagram", pattern=rows[1]["id"])
+    other = detail(session, "patternDiagram", pattern=rows[1]["id"])
     inside = {move["source"]: move["inside"] for move in other["moves"] if states[move["source"]]["what"] == "raised"}
     assert list(inside.values()) == [20]
     assert sum(state["share"] for state in states) == pytest.approx(1)
@@ -86,18 +86,18 @@ def test_the_diagram_tells_the_moves_of_one_pattern_apart(session):
     assert ends[0] == ends[1], "drawn alike, whichever pattern is looked at"
 
 
-def test_a_large_diagram_keeps_the_pattern_and_what_has_most_time(session, monkeypatch):
+def test_pattern_diagram_over_the_limit_keeps_the_pattern(session, monkeypatch):
     monkeypatch.setattr("clew.server.views.patterns.detail.MAX_STATES", 4)
     monkeypatch.setattr("clew.server.views.patterns.detail.MAX_MOVES", 3)
-    found = look(session, "patternDiagram")
+    found = detail(session, "patternDiagram")
     assert len(found["states"]) == 4 and all(state["inside"] for state in found["states"])
     assert len(found["moves"]) <= 3 and found["hiddenStates"] == 6 and found["hiddenMoves"] > 0
     assert all(0 <= move[end] < 4 for move in found["moves"] for end in ("source", "target"))
 
 
-def test_the_whole_run_as_a_window_has_all_of_every_pattern(session):
+def test_pattern_times_of_whole_run_equal_the_patterns(session):
     rows = ask(session)["patterns"]
-    found = look(session, "patternTimes", maxParts=50)
+    found = detail(session, "patternTimes", maxParts=50)
     assert [(one["id"], one["count"], one["ns"]) for one in found["inside"]] == [
         (row["id"], row["count"], row["totalNs"]) for row in rows
     ]
@@ -107,38 +107,38 @@ def test_the_whole_run_as_a_window_has_all_of_every_pattern(session):
     assert all(len(lane["begun"]) == len(lane["ns"]) == 50 for lane in found["lanes"])
 
 
-def test_a_window_has_the_patterns_in_it_and_no_more_than_a_screen_shows(session, monkeypatch):
+def test_pattern_times_of_window_have_the_patterns_inside(session, monkeypatch):
     rows = ask(session)["patterns"]
     stretch = rows[1]["stretches"][0]
-    found = look(session, "patternTimes", fromNs=stretch["fromNs"], toNs=stretch["fromNs"] + 1, maxParts=5000)
+    found = detail(session, "patternTimes", fromNs=stretch["fromNs"], toNs=stretch["fromNs"] + 1, maxParts=5000)
     assert [(one["id"], one["count"], one["ns"]) for one in found["inside"]] == [(rows[1]["id"], 1, 1)]
     assert found["lanes"] == [] and len(found["whole"]) <= 1200
     monkeypatch.setattr("clew.server.views.patterns.detail.MAX_LANES", 1)
-    found = look(session, "patternTimes")
+    found = detail(session, "patternTimes")
     assert len(found["lanes"]) == 1 and found["hiddenLanes"] == 1
     with pytest.raises(ClewError, match="ends"):
-        look(session, "patternTimes", fromNs=10, toNs=10)
-    assert look(session, "patternTimes", calls=99)["lanes"] == []
+        detail(session, "patternTimes", fromNs=10, toNs=10)
+    assert detail(session, "patternTimes", calls=99)["lanes"] == []
 
 
-def test_occurrences_are_gone_through_by_number_and_found_by_time(session):
-    first = look(session, "patternOccurrence", number=0)
-    last = look(session, "patternOccurrence", number=79)
+def test_pattern_occurrence_is_found_by_number_and_by_time(session):
+    first = detail(session, "patternOccurrence", number=0)
+    last = detail(session, "patternOccurrence", number=79)
     assert first["count"] == 80 and first["occurrence"]["location"]["line"] > 0
     assert first["occurrence"]["fromNs"] < last["occurrence"]["fromNs"]
-    one = look(session, "patternOccurrence", number=17)["occurrence"]
-    there = look(session, "patternOccurrence", strandNumber=one["strand"], atNs=one["toNs"])["occurrence"]
+    one = detail(session, "patternOccurrence", number=17)["occurrence"]
+    there = detail(session, "patternOccurrence", strandNumber=one["strand"], atNs=one["toNs"])["occurrence"]
     assert there == one
     with pytest.raises(ClewError, match="no occurrence 81; it occurs 80 times"):
-        look(session, "patternOccurrence", number=80)
+        detail(session, "patternOccurrence", number=80)
     with pytest.raises(ClewError, match="no thread or task number 9"):
-        look(session, "patternOccurrence", strandNumber=9)
-    assert look(session, "patternOccurrence", calls=99, number=0) | {"run": None} == {
+        detail(session, "patternOccurrence", strandNumber=9)
+    assert detail(session, "patternOccurrence", calls=99, number=0) | {"run": None} == {
         "run": None, "pattern": "", "count": 0, "occurrence": None,
     }  # fmt: skip
 
 
-def test_stretches_are_bounded_and_of_the_time_that_is_asked_for(session):
+def test_patterns_segments_are_bounded_and_inside_the_window(session):
     found = ask(session, maxStretches=4)
     assert all(len(row["stretches"]) <= 4 for row in found["patterns"])
     assert sum(stretch["count"] for stretch in found["patterns"][0]["stretches"]) == 80
@@ -150,7 +150,7 @@ def test_stretches_are_bounded_and_of_the_time_that_is_asked_for(session):
         ask(session, fromNs=10, toNs=5)
 
 
-def test_patterns_are_limited_and_the_rest_is_counted(session):
+def test_patterns_over_the_limit_are_counted(session):
     found = ask(session, maxPatterns=1)
     assert len(found["patterns"]) == 1 and found["hiddenPatterns"] == 1
     one = ask(session, strand="worker")
@@ -167,12 +167,12 @@ def test_patterns_are_limited_and_the_rest_is_counted(session):
         ({"times": 1}, "'times' is a whole number of at least 2, not 1"),
     ],
 )
-def test_what_is_not_there_is_one_sentence(session, params, words):
+def test_patterns_unknown_parameter_is_one_sentence(session, params, words):
     with pytest.raises(ClewError, match=words):
         ask(session, **params)
 
 
-def test_a_run_without_repetitions_says_what_to_do(session):
+def test_patterns_of_run_without_repetition_say_what_to_do(session):
     found = answer(session, "clew/patterns", {"run": "empty"})
     assert found["patterns"] == [] and found["message"]
     large = ask(session, calls=99)

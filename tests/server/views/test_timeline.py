@@ -1,4 +1,4 @@
-"""The timeline's answers: what there is, tiles that fit a screen, arrows, and one call after the other."""
+"""The answers of the Timeline view: strands, tiles that fit a screen, single calls and search."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def tile(session, lanes, scale, first, tiles=1, run="two"):
     return found, cells, covers, named
 
 
-def test_strands_stand_by_process_threads_first(session):
+def test_timeline_strands_are_grouped_by_process_threads_first(session):
     found = ask(session)
     assert [process["strands"] for process in found["processes"]] == [4, 4]
     kinds = [(strand["process"], strand["kind"], strand["name"]) for strand in found["strands"]]
@@ -90,13 +90,13 @@ def test_strands_stand_by_process_threads_first(session):
     assert [strand["name"] for strand in ask(session, strand="task-1")["strands"]] == ["task-1"] * 2
 
 
-def test_strands_are_bounded_and_the_rest_counted(session):
+def test_timeline_strands_over_the_limit_are_counted(session):
     found = ask(session, maxStrands=2)
     assert len(found["strands"]) == 2 and found["hiddenStrands"] == 6
     assert {strand["kind"] for strand in found["strands"]} == {"thread"}
 
 
-def test_a_tile_has_what_runs_and_names_what_is_long(session):
+def test_timeline_tile_has_running_calls_and_names_long_ones(session):
     main = ask(session)["strands"][0]
     shift = int(main["fromNs"])
     found, cells, covers, named = tile(session, [{"strand": main["strand"], "depths": 3}], 0, 2)
@@ -112,7 +112,7 @@ def test_a_tile_has_what_runs_and_names_what_is_long(session):
     assert {(int(bar["end"] - bar["begin"])) for bar in named if bar["row"] == 2} == {200}
 
 
-def test_a_collapsed_process_shows_whoever_works(session):
+def test_timeline_tile_of_collapsed_process_shows_its_busy_strand(session):
     found = ask(session)
     process = found["processes"][0]["process"]
     main = next(strand for strand in found["strands"] if strand["process"] == process)
@@ -120,14 +120,14 @@ def test_a_collapsed_process_shows_whoever_works(session):
     assert (mixed[0] == mixed[1]).all() and (covers[0] == covers[1]).all() and set(named["row"].tolist()) <= {1}
 
 
-def test_an_answer_has_no_more_cells_than_a_screen(session):
+def test_timeline_tile_has_no_more_cells_than_the_limit(session):
     lanes = [{"strand": 0, "depths": 16}] * 100
     found, cells, _, _ = tile(session, lanes, 3, 0, 4)
     assert 0 < found["lanes"] < 100 and cells.size <= view.MAX_CELLS
     assert len(found["cells"]) < 450_000
 
 
-def test_a_nanosecond_after_a_month_is_where_it_was(session):
+def test_timeline_is_exact_to_a_nanosecond_after_a_month(session):
     strand = answer(session, "clew/timeline", {"run": "long"})["strands"][0]
     late = answer(session, "clew/timelineCall", {"run": "long", "strand": 0, "depth": 0, "ns": strand["toNs"] - 1})[
         "call"
@@ -143,7 +143,7 @@ def test_a_nanosecond_after_a_month_is_where_it_was(session):
     assert np.count_nonzero(wide[0]) == (at >> 43) + 1
 
 
-def test_timeline_leads_from_call_to_call(session):
+def test_timeline_call_leads_to_its_neighbours(session):
     main = ask(session)["strands"][0]
 
     def go(move, ns, depth):
@@ -163,7 +163,7 @@ def test_timeline_leads_from_call_to_call(session):
     assert go("into", read["fromNs"], 2) is None
 
 
-def test_a_search_tells_of_the_whole_run_and_goes_on_from_where_one_is(session):
+def test_timeline_search_counts_matches_and_continues_from_a_place(session):
     def search(**params):
         return answer(session, "clew/timelineSearch", {"run": "two", "text": " READ ", **params})
 
@@ -179,7 +179,7 @@ def test_a_search_tells_of_the_whole_run_and_goes_on_from_where_one_is(session):
     assert (line["logs"], line["match"]["text"], line["match"]["call"]) == (1, "only this", None)
 
 
-def test_a_suspended_task_is_drawn_as_such_and_found_no_more(session):
+def test_timeline_suspended_task_is_drawn_but_is_not_a_call(session):
     task = next(strand for strand in ask(session)["strands"] if strand["kind"] == "task")
     found = answer(
         session, "clew/timelineCall",
@@ -191,7 +191,7 @@ def test_a_suspended_task_is_drawn_as_such_and_found_no_more(session):
     assert (shown >= 0x8000).sum() == 10 and (shown < 0x8000).sum() == 50
 
 
-def test_missing_events_are_said_of_their_strands(session):
+def test_timeline_gaps_name_their_strands(session):
     found = answer(session, "clew/timeline", {"run": "torn"})
     strands = {strand["strand"]: strand["name"] for strand in found["strands"]}
     assert found["gaps"]
@@ -204,7 +204,7 @@ def test_timeline_without_events_says_what_to_do(session):
     assert "spec" in found["message"] and found["functions"] == []
 
 
-def test_what_is_not_there_is_an_error(session):
+def test_timeline_unknown_strand_or_tile_is_an_error(session):
     with pytest.raises(ClewError, match="number 99"):
         tile(session, [{"strand": 99}], 0, 0)
     for params in ({"scale": 99}, {"tiles": 0}, {"first": 1 << 60}):

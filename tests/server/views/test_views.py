@@ -1,4 +1,4 @@
-"""The panel's answers about a recorded program, against what its source says must have happened."""
+"""The panel's answers about a recorded program equal what its source implies."""
 
 import shutil
 from collections import Counter
@@ -19,12 +19,12 @@ from clew.server.views.critical_path import coalesce
 from tests.support.editor.answers import ask
 
 
-def test_the_chain_leads_from_the_error_to_what_defined_the_state(session, shop, line_of):
+def test_slice_chain_leads_from_the_error_to_the_definition(session, shop, line_of):
     answer = ask(session, "clew/slice", SliceParams(Target(text="Order failed"), run="before"))
     titles = [step.title for step in answer.chain]
     assert titles == [
         "ERROR Order failed: item 17 is sold out",
-        "Stock.lookup (item 17) used what Stock.mark_sold defined",
+        "Stock.lookup used item 17, which Stock.mark_sold defined",
         "Sweeper.run began as a thread that app.main started",
         "thread MainThread of shop.app began",
     ]
@@ -38,14 +38,14 @@ def test_the_chain_leads_from_the_error_to_what_defined_the_state(session, shop,
     assert times == sorted(times, reverse=True)
 
 
-def test_the_chain_crosses_processes(session):
+def test_slice_chain_crosses_processes(session):
     answer = ask(session, "clew/slice", SliceParams(Target(text="audit"), run="before"))
     assert [step.process for step in answer.chain][:2] == ["shop.audit", "shop.app"]
     assert answer.chain[1].channel == "process.start"
     assert answer.numbers.processes == 2
 
 
-def test_every_step_of_the_chain_names_a_node_that_is_drawn(session):
+def test_slice_chain_steps_name_nodes_of_the_graph(session):
     for level in ("event", "function", "class", "module", "component", "task", "thread", "process", "machine"):
         answer = ask(session, "clew/slice", SliceParams(Target(text="Order failed"), level=level))
         nodes = {node.id: node for node in answer.nodes}
@@ -56,11 +56,11 @@ def test_every_step_of_the_chain_names_a_node_that_is_drawn(session):
         assert any(node.onCriticalPath for node in answer.nodes)
 
 
-def test_nodes_hold_what_the_slice_holds(session):
+def test_slice_nodes_count_the_events_of_the_slice(session):
     answer = ask(session, "clew/slice", SliceParams(Target(text="Order failed"), run="before"))
     assert sum(node.events for node in answer.nodes) == answer.numbers.events
     by_id = {node.id: node for node in answer.nodes}
-    # One order, one look-up of its item, and the sweeper's definition: the other nineteen orders led to nothing here.
+    # One order, one look-up of its item, and the sweeper's definition: the other nineteen orders are not causes.
     assert by_id["shop.stock:Stock.lookup"].calls == 1
     assert by_id["shop.app:order"].calls == 1
     assert by_id["shop.stock:Stock.mark_sold"].kind == "state"
@@ -70,13 +70,13 @@ def test_nodes_hold_what_the_slice_holds(session):
     assert state.onChain and state.channel == "item" and state.latencyNs > 0
 
 
-def test_the_specs_own_level_labels_the_nodes(session):
+def test_slice_level_of_spec_labels_the_nodes(session):
     answer = ask(session, "clew/slice", SliceParams(Target(text="audit"), level="component"))
     assert {"desk", "shelf", "office"} <= {node.id for node in answer.nodes}
     assert "component" in answer.levels
 
 
-def test_too_many_nodes_are_counted_and_the_chain_stays(session):
+def test_slice_nodes_over_the_limit_are_counted_and_the_chain_stays(session):
     whole = ask(session, "clew/slice", SliceParams(Target(text="audit")))
     few = ask(session, "clew/slice", SliceParams(Target(text="audit"), maxNodes=3))
     assert len(few.nodes) == 3
@@ -87,7 +87,7 @@ def test_too_many_nodes_are_counted_and_the_chain_stays(session):
     assert all(step.nodeId for step in events.chain)
 
 
-def test_an_event_graph_joins_neighbours_of_a_region_and_ends_of_edges(session):
+def test_slice_event_graph_joins_neighbours_and_edge_ends(session):
     answer = ask(
         session, "clew/slice", SliceParams(Target(text="Order failed"), run="before", level="event", maxNodes=1000)
     )
@@ -101,11 +101,11 @@ def test_an_event_graph_joins_neighbours_of_a_region_and_ends_of_edges(session):
     reached = {answer.chain[0].nodeId}
     for _ in range(len(nodes)):
         reached |= {source for source, target in chain if target in reached}
-    # The highlighted edges alone lead from the error to every event of the chain but the opening of its root.
+    # The highlighted edges alone lead from the error to every event of the chain except the start of its root.
     assert {step.nodeId for step in answer.chain if step.edge != "scope"} <= reached
 
 
-def test_a_forward_slice_holds_what_followed(session):
+def test_slice_forward_has_the_effects(session):
     answer = ask(
         session,
         "clew/slice",
@@ -114,7 +114,7 @@ def test_a_forward_slice_holds_what_followed(session):
     assert {"shop.stock:Stock.lookup", "shop.app:order"} <= {node.id for node in answer.nodes}
 
 
-def test_a_target_can_be_a_line_of_a_log_file(session, shop, line_of):
+def test_slice_target_can_be_a_line_of_a_log_file(session, shop, line_of):
     log = Location(str(shop / "shop.log"), line_of("shop.log", "Order failed"))
     answer = ask(session, "clew/slice", SliceParams(Target(location=log)))
     assert answer.chain[0].title == "ERROR Order failed: item 17 is sold out"
@@ -122,7 +122,7 @@ def test_a_target_can_be_a_line_of_a_log_file(session, shop, line_of):
     assert answer.run.name == "before"
 
 
-def test_a_target_can_be_a_logging_call_or_a_function(session, shop, line_of):
+def test_slice_target_can_be_a_logging_call_or_a_function(session, shop, line_of):
     call = Location(str(shop / "shop/app.py"), line_of("shop/app.py", "log.error"))
     assert (
         ask(session, "clew/slice", SliceParams(Target(location=call))).chain[0].title.startswith("ERROR Order failed")
@@ -135,7 +135,7 @@ def test_a_target_can_be_a_logging_call_or_a_function(session, shop, line_of):
     assert next(node for node in answer.nodes if node.id == "shop.stock:Stock.lookup").calls == 20
 
 
-def test_no_target_means_the_newest_trouble(session):
+def test_slice_without_target_starts_at_the_newest_error(session):
     assert (
         ask(session, "clew/slice", SliceParams(Target(), run="before")).title
         == "ERROR Order failed: item 17 is sold out"
@@ -153,30 +153,30 @@ def test_no_target_means_the_newest_trouble(session):
         (Target(location=Location("/nowhere/x.log", 3)), "there is no such line"),
     ],
 )
-def test_a_target_that_means_nothing_is_a_message(session, target, text):
+def test_slice_target_that_matches_nothing_is_a_message(session, target, text):
     answer = ask(session, "clew/slice", SliceParams(target, run="before"))
     assert text in answer.message
     assert answer.nodes == [] and answer.chain == [] and answer.run.name == "before"
 
 
-def test_an_unknown_level_is_refused_by_name(session):
+def test_slice_unknown_level_is_refused_by_name(session):
     with pytest.raises(ClewError, match="did you mean 'function'"):
         ask(session, "clew/slice", SliceParams(Target(text="audit"), level="functoin"))
 
 
-def test_the_critical_path_adds_up(session):
+def test_critical_path_segments_add_up_to_the_total(session):
     for text in ("audit", "Order failed"):
         answer = ask(session, "clew/criticalPath", CriticalPathParams(Target(text=text), run="after"))
         assert sum(segment.selfNs + segment.waitNs for segment in answer.segments) == pytest.approx(answer.totalNs)
         assert "event" not in answer.levels
 
 
-def test_the_critical_path_to_a_slow_look_up_holds_its_work_and_the_wait_for_those_before(session, shop, line_of):
+def test_critical_path_to_slow_call_has_its_work_and_its_waits(session, shop, line_of):
     answer = ask(session, "clew/criticalPath", CriticalPathParams(Target(text="Order failed"), run="after"))
     (lookup,) = [segment for segment in answer.segments if segment.label == "shop.stock:Stock.lookup"]
     assert lookup.selfNs >= 3e6 * 0.9
     assert lookup.location == Location(str(shop / "shop/stock.py"), line_of("shop/stock.py", "def lookup"))
-    # Seventeen orders had the loop before this one.
+    # Seventeen orders ran in the loop before this order.
     assert sum(segment.waitNs for segment in answer.segments) >= 17 * 3e6 * 0.9
 
 
@@ -187,7 +187,7 @@ segments = [
 
 
 @pytest.mark.parametrize("limit", [3, 4, 10, 50, 99, 100, 1000])
-def test_joined_segments_keep_their_sums(limit):
+def test_coalesce_keeps_the_sums_of_segments(limit):
     joined = coalesce(segments, limit)
     assert len(joined) <= max(limit, 3)
     for name in ("selfNs", "waitNs"):
@@ -197,13 +197,13 @@ def test_joined_segments_keep_their_sums(limit):
     kept = [s for s in joined if s.nodeId]
     least = min((s.selfNs + s.waitNs for s in kept), default=0)
     lost = [s for s in segments if s.nodeId not in {k.nodeId for k in kept}]
-    # Only what stands alone between two long ones may be shorter than something that was joined.
+    # Only a segment between two long segments may be shorter than a joined segment.
     assert limit >= 100 or all(s.selfNs + s.waitNs <= max(least, 8) for s in lost)
 
 
-def test_the_diff_has_the_slower_function_with_its_figures(session, shop, line_of):
+def test_diff_has_the_slower_function_with_its_statistics(session, shop, line_of):
     answer = ask(session, "clew/diff", DiffParams("before", "after"))
-    # Which comes first, and leads the sentence, depends on how measured calls scatter: `tests/cli/test_diff_functions`.
+    # The first row depends on the scatter of measured calls: see `tests/cli/answer/test_diff_functions.py`.
     (slower,) = [row for row in answer.rows if row.label == "shop.stock:Stock.lookup"]
     assert (slower.status, slower.callsBefore, slower.callsAfter) == ("both", 20, 20)
     assert slower.deltaNs >= 20 * 3e6 * 0.9
@@ -215,7 +215,7 @@ def test_the_diff_has_the_slower_function_with_its_figures(session, shop, line_o
     assert {edge.status for edge in answer.edges} == {"both"}
 
 
-def test_rows_of_a_diff_that_are_left_out_are_counted(session):
+def test_diff_rows_over_the_limit_are_counted(session):
     whole = ask(session, "clew/diff", DiffParams("before", "after"))
     few = ask(session, "clew/diff", DiffParams("before", "after", maxRows=2))
     assert few.rows == whole.rows[:2]
@@ -223,16 +223,16 @@ def test_rows_of_a_diff_that_are_left_out_are_counted(session):
     assert {node.id for node in few.nodes} == {row.label for row in few.rows}
 
 
-def test_a_run_is_not_compared_with_itself_in_silence(session):
+def test_diff_of_run_with_itself_has_a_message(session):
     assert "choose another one" in ask(session, "clew/diff", DiffParams("after", "after")).message
 
 
-def test_a_diff_at_the_level_of_events_is_refused(session):
+def test_diff_at_event_level_is_refused(session):
     with pytest.raises(ClewError, match="no events in common"):
         ask(session, "clew/diff", DiffParams("before", "after", "event"))
 
 
-def test_a_line_is_located_in_its_function(session, shop, line_of):
+def test_locate_line_returns_its_function(session, shop, line_of):
     place = Location(str(shop / "shop/stock.py"), line_of("shop/stock.py", "self._sold.add(item)"))
     answer = ask(session, "clew/locate", LocateParams(place))
     assert answer.function == "shop.stock:Stock.mark_sold"
@@ -241,7 +241,7 @@ def test_a_line_is_located_in_its_function(session, shop, line_of):
     assert ask(session, "clew/locate", LocateParams(Location(str(shop / "shop.log"), 1))).function == ""
 
 
-def test_a_line_is_located_although_the_file_was_edited(session, shop, line_of):
+def test_locate_line_of_edited_file_returns_its_function(session, shop, line_of):
     path = shop / "shop/stock.py"
     session.open_texts = lambda: [(str(path), "# new\n" * 50 + path.read_text())]
     answer = ask(
@@ -252,7 +252,7 @@ def test_a_line_is_located_although_the_file_was_edited(session, shop, line_of):
     )  # fmt: skip
 
 
-def test_source_is_shown_around_a_line(session, shop, line_of):
+def test_source_returns_the_lines_around_a_line(session, shop, line_of):
     line = line_of("shop/stock.py", "def mark_sold")
     answer = ask(session, "clew/source", SourceParams(Location(str(shop / "shop/stock.py"), line), context=2))
     assert answer.firstLine == line - 2
@@ -262,26 +262,26 @@ def test_source_is_shown_around_a_line(session, shop, line_of):
 @pytest.mark.parametrize(
     "path", ["/etc/passwd", "{shop}/.clew/.gitignore", "{shop}/../shop.txt", "{shop}/secret.env", ""]
 )
-def test_no_other_file_is_shown(session, shop, path):
+def test_source_of_other_file_is_refused(session, shop, path):
     with pytest.raises(ClewError, match="not shown"):
         ask(session, "clew/source", SourceParams(Location(path.format(shop=shop), 1)))
 
 
-def test_work_that_nobody_wants_any_more_stops(session):
+def test_slice_that_is_cancelled_raises_cancelled(session):
     task = Task()
     task.cancel()
     with pytest.raises(Cancelled):
         ask(session, "clew/slice", SliceParams(Target(text="audit")), task)
 
 
-def test_the_user_hears_what_is_done(session):
+def test_slice_reports_its_phases(session):
     phases = []
     ask(session, "clew/slice", SliceParams(Target(text="audit")), Task(phases.append))
     assert phases[0].startswith("reading run ")
     assert phases[1:] == [phases[1], "looking for the event", "slicing", "walking back", "aggregating"]
 
 
-def test_a_graph_is_built_once_and_again_when_its_files_change(session, shop):
+def test_session_graph_is_cached_until_its_files_change(session, shop):
     first = session.open("before")
     assert session.open("before") is first
     assert session.functions("before") is session.functions("before")
@@ -290,7 +290,7 @@ def test_a_graph_is_built_once_and_again_when_its_files_change(session, shop):
     assert session.open("before") is not first
 
 
-def test_a_selected_run_that_was_removed_gives_way_to_the_newest(session, shop, tmp_path):
+def test_session_removed_selected_run_falls_back_to_the_newest(session, shop, tmp_path):
     session.select("before")
     assert session.folder().name.endswith("-before")
     other = Session(shop)
@@ -299,7 +299,7 @@ def test_a_selected_run_that_was_removed_gives_way_to_the_newest(session, shop, 
     assert other.folder().name.endswith("-after")
 
 
-def test_a_run_that_is_selected_while_another_is_found_to_be_removed_stays_selected(shop, monkeypatch):
+def test_session_run_selected_during_fallback_stays_selected(shop, monkeypatch):
     session = Session(shop)
     session._selected = str(shop / ".clew/runs/gone")
     find = session_module.find_run
@@ -315,12 +315,12 @@ def test_a_run_that_is_selected_while_another_is_found_to_be_removed_stays_selec
     assert session.folder().name.endswith("-before")
 
 
-def test_a_run_that_goes_on_is_looked_at_again_only_after_a_pause(shop, tmp_path, monkeypatch):
+def test_session_live_run_is_read_again_only_after_a_pause(shop, tmp_path, monkeypatch):
     folder, info = create_run(tmp_path, name="going", command=["python"], spec="", plan=dump(Plan()))
     traces = trace_files(Session(shop).folder("before"))
 
     def arrives(trace):
-        """A process's files: its trace and what is packed of it."""
+        """Copy the files of a process: its trace and its compressed blocks."""
         for file in trace.parent.glob(trace.name + "*"):
             shutil.copy(file, folder)
 
@@ -337,6 +337,6 @@ def test_a_run_that_goes_on_is_looked_at_again_only_after_a_pause(shop, tmp_path
     for file in folder.glob(traces[1].name + "*"):
         file.unlink()
     assert len(later.open().graph) == len(first.graph)
-    # What has ended is never looked at from memory once its files changed.
+    # A finished run is read again as soon as its files change.
     finish_run(folder, info, 0, [])
     assert session.open() is not first

@@ -1,4 +1,4 @@
-"""Walks through a recorded program: what each step means, what lies around, and where it ends."""
+"""Walks through a recorded program: the meaning of each step, the directions around an event, and the ends."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def way(result, name):
     return next(way for way in result.ways if way.step == name)
 
 
-def test_the_causes_of_an_error_are_the_chain_of_why(walker, session):
+def test_walk_causes_of_error_equal_the_chain_of_why(walker, session):
     first = start(walker, target={"text": "Order failed"})
     assert first.card.title == "ERROR Order failed: item 17 is sold out" and first.sentence == ""
     graph = session.open("before").graph
@@ -48,7 +48,7 @@ def test_the_causes_of_an_error_are_the_chain_of_why(walker, session):
     assert result.card.event == chain[-1]
 
 
-def test_a_step_says_through_what_it_led_and_how_much_earlier(walker):
+def test_walk_step_names_its_mechanism_and_time(walker):
     start(walker, target={"text": "Order failed"})
     state, thread = steps(walker, "cause", "cause")
     assert state.sentence.startswith("through the state item 17: set by Stock.mark_sold, ")
@@ -56,12 +56,12 @@ def test_a_step_says_through_what_it_led_and_how_much_earlier(walker):
     assert thread.sentence.startswith("through the start of a thread: started by app.main, ")
     (back,) = steps(walker, "effect")
     assert back.sentence.startswith("through the start of a thread: run by Sweeper.run, ") and " later" in back.sentence
-    # Whatever else came of it lies the same way.
+    # Other effects of the same event are ends of the same direction.
     assert {"through the start of a process"} <= {end.sentence.partition(":")[0] for end in back.ends}
     assert back.ends[back.choice].event == back.card.event
 
 
-def test_another_of_several_is_chosen_by_its_place(walker):
+def test_walk_step_with_choice_takes_that_end(walker):
     start(walker, target={"text": "Order failed"})
     steps(walker, "cause", "cause")
     first = walker.step("effect", Task())
@@ -70,7 +70,7 @@ def test_another_of_several_is_chosen_by_its_place(walker):
     assert second.card.event == first.ends[1].event != first.card.event
 
 
-def test_out_and_in_lead_through_the_calls_around_an_event(walker):
+def test_walk_out_and_in_lead_through_the_calls_around_an_event(walker):
     start(walker, target={"text": "Order failed"})
     (call,) = steps(walker, "out")
     assert call.card.function == "shop.app:order" and call.sentence.startswith("out to ")
@@ -78,7 +78,7 @@ def test_out_and_in_lead_through_the_calls_around_an_event(walker):
     assert way(inside, "out").ends[0].event == call.card.event
 
 
-def test_back_and_forward_are_of_what_was_visited(walker):
+def test_walk_back_and_forward_follow_the_visited_events(walker):
     first = start(walker, target={"text": "Order failed"})
     (cause,) = steps(walker, "cause")
     (back,) = steps(walker, "back")
@@ -90,7 +90,7 @@ def test_back_and_forward_are_of_what_was_visited(walker):
 
 
 @pytest.mark.parametrize(("pick", "said"), [("first", "the first one"), ("slowest", "the slowest one")])
-def test_a_walk_begins_at_one_of_a_functions_calls(walker, session, pick, said):
+def test_walk_start_picks_a_call_of_the_function(walker, session, pick, said):
     result = start(walker, target={"function": "shop.stock:Stock.lookup"}, pick=pick)
     assert result.message == f"20 calls of Stock.lookup; this is {said}."
     graph = session.open("before").graph
@@ -103,16 +103,16 @@ def test_a_walk_begins_at_one_of_a_functions_calls(walker, session, pick, said):
     assert result.card.durationNs == calls.total_ns[best]
 
 
-def test_a_walk_begins_at_the_call_that_failed_or_says_that_none_did(walker):
+def test_walk_start_at_failed_call_or_a_message_without_one(walker):
     failed = start(walker, target={"function": "shop.app:check"}, pick="failed")
     assert "ended by an exception" in failed.card.facts[0].value
     none = start(walker, target={"function": "shop.stock:Stock.lookup"}, pick="failed")
     assert none.card is None and none.message == "None of the 20 calls of Stock.lookup failed"
-    # The walk before goes on.
+    # The previous walk is still open.
     assert walker.step("in", Task()).moved
 
 
-def test_values_that_were_recorded_beside_an_event_are_facts_of_it(run):
+def test_walk_card_has_the_recorded_values_of_its_event(run):
     from clew.records.format.event import Kind
 
     thread = run.process().thread()
@@ -129,7 +129,7 @@ def test_values_that_were_recorded_beside_an_event_are_facts_of_it(run):
     ]
 
 
-def test_what_lies_in_a_direction_is_bounded_and_counted(run):
+def test_walk_direction_over_the_limit_is_counted(run):
     process = run.process()
     main = process.thread()
     main.enter("main")
@@ -143,7 +143,7 @@ def test_what_lies_in_a_direction_is_bounded_and_counted(run):
     assert (len(effects.ends), effects.count, len(result.ends)) == (MOST, 3 * MOST, MOST)
 
 
-def test_a_walk_over_a_gap_says_what_is_missing(tmp_path):
+def test_walk_step_over_a_gap_names_the_missing_events(tmp_path):
     write_torn_run(tmp_path)
     session = Session(tmp_path)
     graph = session.open().graph
@@ -156,7 +156,7 @@ def test_a_walk_over_a_gap_says_what_is_missing(tmp_path):
     assert any("41 calls of store.look_up" in text for text in texts)
 
 
-def test_between_machines_a_step_says_how_sure_the_clocks_are(tmp_path):
+def test_walk_step_between_machines_names_the_clock_correction(tmp_path):
     write_torn_run(tmp_path)
     session = Session(tmp_path)
     answers = [
@@ -166,12 +166,12 @@ def test_between_machines_a_step_says_how_sure_the_clocks_are(tmp_path):
     assert any("clock of south" in one["clock"] for one in answers)
 
 
-def test_an_event_that_is_not_there_is_a_sentence(session):
+def test_walk_unknown_event_is_a_message(session):
     result = answer(session, "clew/walk", {"run": "before", "target": {"event": 10**9}})
     assert result["card"] is None and "has no event 1000000000; its events are 0 to" in result["message"]
 
 
-def test_every_event_of_a_run_has_a_card_and_words_for_each_direction(session):
+def test_walk_every_event_has_a_card_and_a_sentence_per_direction(session):
     run = session.open("before")
     for row in range(len(run.graph)):
         result = walk(session, run, row, "here")

@@ -1,4 +1,4 @@
-"""Actors in theaters who talk to each other, for tests of programs that are watched while they run."""
+"""A program of actors in theaters who talk to each other, for tests of live runs."""
 
 CLASSES = """\
 import itertools
@@ -24,7 +24,7 @@ class Actor:
 
 
 """
-"""What follows says who acts."""
+"""The classes of the program; each test appends its own actions."""
 
 
 _SPEC = """\

@@ -1,4 +1,4 @@
-"""The server's answers through JSON."""
+"""Answers of the server after a round trip through JSON."""
 
 import json
 
@@ -8,6 +8,6 @@ from clew.server.protocol.registry import METHODS
 
 
 def ask(session, method, params, task=None):
-    """Through JSON, as every client gets it."""
+    """Return the answer after a round trip through JSON, as every client gets it."""
     data = json.loads(json.dumps(handlers.answer(session, method, encode(params), task)))
     return decode(METHODS[method].result, data)

@@ -1,4 +1,4 @@
-"""Where the real editor and the real browser are installed."""
+"""The paths of the installed editor and browser."""
 
 from __future__ import annotations
 
@@ -30,4 +30,4 @@ LOG_WRITER = CODE_SERVER.parents[2] / "lib/vscode/node_modules/@vscode/spdlog/bu
 
 
 PATIENCE = 60_000
-"""Milliseconds within which anything an editor is waited for must happen, on a slow machine that runs other tests."""
+"""The time limit in milliseconds for each wait, generous for a slow machine that runs other tests."""

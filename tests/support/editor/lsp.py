@@ -1,6 +1,6 @@
-"""An editor for tests: pytest-lsp's client of a real `clew lsp`, and what a user does with it.
+"""An editor for tests: pytest-lsp's client of a real `clew lsp`, and the actions of a user.
 
-Invariant: all tests over the protocol begin their sessions here, but for those of what a client may do wrong (`wire`).
+Invariant: all tests over the protocol start their sessions here, except tests of clients that make errors (`lsp_wire`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LANGUAGES = {".py": "python", ".esl": "esl", ".log": "log"}
 
 
 def make_client() -> Any:
-    """One that takes note of what the server announces; `changed` is set by whatever makes it ask for lenses again."""
+    """Return a client that stores the server's notifications; `changed` is set whenever lenses must be requested again."""
     client: Any = make_test_lsp_client()
     client.runs_changed, client.changed = asyncio.Event(), asyncio.Event()
     client.refreshed = 0
@@ -46,7 +46,7 @@ SERVER = ClientServerConfig(server_command=[sys.executable, "-m", "clew", "lsp"]
 
 
 async def begin(client: Any, folder: Path, *, panel: bool = True, capabilities: Any = None) -> None:
-    """A session of VS Code with the extension, or of Neovim where there is no `panel`; `offered`: the server's commands."""
+    """Start a session of VS Code with the extension, or of Neovim without `panel`; `offered` lists the server's commands."""
     result = await client.initialize_session(
         types.InitializeParams(
             capabilities=capabilities or client_capabilities("visual-studio-code" if panel else "neovim"),
@@ -58,7 +58,7 @@ async def begin(client: Any, folder: Path, *, panel: bool = True, capabilities: 
 
 
 async def ask(client: LanguageClient, method: str, params: object = None) -> Any:
-    """The result as plain data."""
+    """Send a request and return the result as plain data."""
     return _plain(await client.protocol.send_request_async(method, params))
 
 
@@ -69,7 +69,7 @@ def _plain(value: Any) -> Any:
 
 
 async def execute(client: LanguageClient, command: str, *arguments: object) -> str:
-    """What the last message says then."""
+    """Execute a command and return the text of the last message."""
     await client.workspace_execute_command_async(types.ExecuteCommandParams(command, list(arguments)))
     return client.messages[-1].message if client.messages else ""
 
@@ -79,7 +79,7 @@ def document(uri: str) -> types.TextDocumentIdentifier:
 
 
 def open_file(client: LanguageClient, path: Path, text: str | None = None, version: int = 1) -> str:
-    """Opens a file, with another text than it has if one is given."""
+    """Open a file, with another text if given."""
     shown = path.read_text() if text is None else text
     item = types.TextDocumentItem(path.as_uri(), LANGUAGES.get(path.suffix, "plaintext"), version, shown)
     client.text_document_did_open(types.DidOpenTextDocumentParams(item))
@@ -104,7 +104,7 @@ async def lenses_of(client: LanguageClient, uri: str) -> list[types.CodeLens]:
 
 
 async def figures_of(client: LanguageClient, uri: str) -> list[tuple[int, str, str, Any]]:
-    """(line from 1, title, command, argument) of every lens with figures, resolved."""
+    """Return (line from 1, title, command, argument) of every resolved lens with statistics."""
     found = await lenses_of(client, uri)
     found = [lens for lens in found if lens.command is None or lens.command.command != "clew.record"]
     assert all(lens.command is None for lens in found)
@@ -117,12 +117,12 @@ async def figures_of(client: LanguageClient, uri: str) -> list[tuple[int, str, s
 
 
 def is_walk(lens: types.CodeLens) -> bool:
-    """Will it begin a walk at a line of a log?"""
+    """Return whether the lens starts a walk at a line of a log."""
     return bool(isinstance(lens.data, dict) and lens.data.get("walk"))
 
 
 async def hover(client: LanguageClient, uri: str, line: int, character: int = 5) -> str:
-    """Its text at a line from 1."""
+    """Return the text of the hover at a line (from 1)."""
     found = await client.text_document_hover_async(
         types.HoverParams(document(uri), types.Position(line - 1, character))
     )

@@ -1,4 +1,4 @@
-"""A client that can misbehave: JSON-RPC over the pipes of a real `clew lsp`, with nothing between."""
+"""A client that can misbehave: plain JSON-RPC over the pipes of a real `clew lsp`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Wire:
             threading.Thread(target=target, daemon=True).start()
 
     def start(self, workspace: Path, *others: Path) -> dict[str, Any]:
-        """With `others` a workspace of several folders."""
+        """Start the server, with `others` for a workspace of several folders."""
         folders = [{"uri": one.as_uri(), "name": one.name} for one in (workspace, *others)] if others else None
         params = {"processId": None, "rootUri": workspace.as_uri(), "workspaceFolders": folders, "capabilities": {}}
         answer = self.ask("initialize", params)
@@ -49,7 +49,7 @@ class Wire:
         return number
 
     def end(self, number: int, timeout: float = 60) -> dict[str, Any]:
-        """The whole answer: with a result, or an error."""
+        """Wait for the answer, and return it with its result or error."""
         return self.answers[number].get(timeout=timeout)
 
     def ask(self, method: str, params: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A workspace's source, and specs that are open in an editor: texts with a `|` where the cursor is."""
+"""The source of a workspace, and specs open in an editor, with a `|` at the cursor."""
 
 import itertools
 
@@ -44,7 +44,7 @@ def main():
 
 
 class Opened:
-    """A spec that is open in the editor, and the place of the `|` in it."""
+    """A spec open in the editor, and the position of its `|`."""
 
     def __init__(self, editor, workspace, marked, name=""):
         before, bar, after = marked.partition("|")

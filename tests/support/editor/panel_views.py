@@ -1,4 +1,4 @@
-"""The panel's views by their addresses."""
+"""The views of the panel by their addresses."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ PICTURES = (
     ("entities", ENTITIES, "canvas.front[data-still]"),
     ("guide", "view=wizard&analysis=errors", ".choice"),
 )
-"""Name, question, and what there is once it is drawn."""
+"""(name, address, an element that is visible once the view is drawn)."""

@@ -1,4 +1,4 @@
-"""Relays that pass runs on, each of a workspace of its own, and each to the next one."""
+"""A chain of relays, each with its own workspace, each forwarding runs to the next relay."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from clew.server.relay.launch import running
 
 class Chain:
     def __init__(self, folder, count, *, otlp=False, tls=None):
-        """`otlp`: the first one takes it; `tls`: key and certificate of all of them."""
+        """Start `count` relays; with `otlp` the first accepts OTLP; `tls` is the key and certificate of all."""
         self.workspaces = [folder / str(number) for number in range(count)]
         self._otlp, self.tls = otlp, tls
         self._tokens = []
@@ -24,7 +24,7 @@ class Chain:
         self.ports = [0] * count
         self.processes = [None] * count
         self.otlp = ""
-        """Where the first one takes it, once that is known: the same for all who come after it."""
+        """The OTLP address of the first relay once it is known; its successors use the same address."""
         for number in reversed(range(count)):
             self.start(number)
 
@@ -61,7 +61,7 @@ class Chain:
         self.start(number)
 
     def stop(self, number):
-        """As a machine that is switched off."""
+        """Stop a relay like a machine that is switched off."""
         self.processes[number].kill()
         self.processes[number].wait()
 
@@ -73,6 +73,6 @@ class Chain:
             process.wait(timeout=300)
 
     def said(self, number):
-        """Without what is for whoever started it."""
+        """Return the output of a relay without the lines with its token."""
         lines = (self.workspaces[number] / "said").read_text().splitlines()
         return os.linesep.join(line for line in lines if '"token"' not in line)

@@ -1,4 +1,4 @@
-"""Programs that are recorded for the relay's tests, and what their recordings say once they are over."""
+"""Programs recorded for tests of the relay, and the contents of their finished runs."""
 
 import os
 import subprocess
@@ -100,7 +100,7 @@ def finish(process: subprocess.Popen) -> None:
 
 
 class Seen:
-    """What a viewer was told of one run."""
+    """The messages that a viewer received about one run."""
 
     def __init__(self):
         self.run = None
@@ -137,7 +137,7 @@ class Seen:
         return self
 
     def sent(self):
-        """By name, how often each is said to have sent."""
+        """Return the number of sent messages by name."""
         found = Counter()
         for number, one in self.state.standing.items():
             found[self._names[number]] += one.sent
@@ -145,7 +145,7 @@ class Seen:
 
     @property
     def events(self):
-        """By the names that everything had in the end: how a process is called depends on those that come later."""
+        """Return the events with the final names: the name of a process depends on later processes."""
         found = Counter()
         for (kind, first, other, channel), count in self._events.items():
             found[kind, self._names[first], self._names[other], self.state.channels.get(channel, "")] += count
@@ -153,7 +153,7 @@ class Seen:
 
 
 def recorded(folder: Path) -> Counter:
-    """What the recording says when it is over."""
+    """Count the entity events of the finished run by kind, names and channel."""
     graph = clew.open(folder).graph
     events, _ = entities_of(graph)
     names = [*events.names, ""]
@@ -165,7 +165,7 @@ def recorded(folder: Path) -> Counter:
 
 
 def assert_lost_and_doubled_nothing(seen: Seen, folder: Path) -> None:
-    """A viewer that came when some of it had happened, and saw the rest."""
+    """Assert that a viewer that joined late received each later event exactly once."""
     expected = recorded(folder)
     assert seen.missed == [-1]
     begins = [begin for begin, _ in seen.batches] + [seen.state.moment]

@@ -1,4 +1,4 @@
-"""Graphs without a recording: from lists of regions and edges, and random ones."""
+"""Graphs without a recording: from lists of regions and edges, and random graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.records.run.directory import RunInfo
 
 
 def bare_graph(regions_of_strands, edges, processes=None, kinds=None) -> ExecutionGraph:
-    """A graph from the region of every event, strand by strand, and edges as pairs of events.
+    """Return a graph from the region of every event, strand by strand, and edges as pairs of events.
 
     `processes` gives the process of each strand. Times count events.
     """
@@ -73,12 +73,12 @@ def bare_graph(regions_of_strands, edges, processes=None, kinds=None) -> Executi
 
 @st.composite
 def random_graphs(draw):
-    """Up to five strands with nested regions in up to three processes, and edges between any events."""
+    """Draw up to five strands with nested regions in up to three processes, and edges between any events."""
     sizes = draw(st.lists(st.integers(1, 14), min_size=1, max_size=5))
     region_count = 0
     strands = []
     for size in sizes:
-        # Nested scopes: a stack of open regions, of which some event continues, opens or closes one.
+        # Nested scopes: each event continues, opens or closes a region on a stack of open regions.
         stack, part = [region_count], []
         region_count += 1
         for action in draw(st.lists(st.integers(0, 5), min_size=size, max_size=size)):
@@ -100,7 +100,7 @@ def random_graphs(draw):
 
 
 def expanded(graph, allowed=None):
-    """Events and all causal edges, fall-through with them."""
+    """Return the events and all causal edges, with the fall-through edges."""
     whole = nx.DiGraph()
     whole.add_nodes_from(range(len(graph)))
     for edge, ends in enumerate(zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True)):

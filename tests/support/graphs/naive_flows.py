@@ -1,4 +1,4 @@
-"""Flows of requests by a traversal that looks at one request, region and call after the other, and random runs to do it on."""
+"""A naive traversal of the flows of requests, one request, region and call at a time, and random runs for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.query.api import Run
 
 
 class Naive:
-    """What the flows of a graph are, by the definition."""
+    """The flows of a graph, computed from their definition."""
 
     def __init__(self, graph):
         self.graph = graph
@@ -32,7 +32,7 @@ class Naive:
         return int(self.graph.calls.caller[self.graph.calls.find(enter)])
 
     def visited(self, region):
-        """The call that a region began in, -1 for a request outside of any; None where the region is no visit."""
+        """Return the call that a region began in, -1 for a request outside of any call, or None if it is not a visit."""
         graph, opener = self.graph, int(self.graph.regions.opener[region])
         kind = int(graph.regions.kind[region])
         call = graph.call_of(opener)
@@ -43,7 +43,7 @@ class Naive:
         return None if self.home(call) == region else call
 
     def inside(self, call, region):
-        """The frame that runs in a region when `call` is the innermost one; None where it has none."""
+        """Return the frame that runs in a region when `call` is its innermost call, or None."""
         while call >= 0:
             if self.home(call) == region:
                 return ("call", call)
@@ -51,7 +51,7 @@ class Naive:
         return None if self.visited(region) is None else ("visit", region)
 
     def led(self, region, seen=()):
-        """Of a region the frame that it hangs on, and the event that led from there; None for none."""
+        """Return the frame that a region belongs to and the event that led from there, or None."""
         if region in seen:
             return None
         graph, edge = self.graph, self.opener.get(region)
@@ -129,7 +129,7 @@ def random_run(new_run, seed, steps=150):
         for process in (run.process(f"p{number}", host=f"host{number % 2}") for number in range(chance.randint(1, 3)))
         for index in range(chance.randint(1, 3))
     ]
-    # Clocks of one boot are not moved, and a random run's messages contradict each other.
+    # Clocks of one boot are not corrected, which matters because the messages of a random run contradict each other.
     stacks, sent, scopes = {id(thread): [] for thread in threads}, [], Counter()
     for step in range(steps):
         thread = chance.choice(threads)

@@ -1,11 +1,11 @@
-"""The same spans written in each format, from its specification; independent of clew."""
+"""Writers of the same spans in each format, from its specification and independent of clew."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Span:
-    """Times in microseconds since 1970; `parent` is a span's number in the list."""
+    """A span; times are in microseconds since 1970, and `parent` is the number of a span in the list."""
 
     name: str
     start: int
@@ -16,7 +16,7 @@ class Span:
     failed: bool = False
     tags: dict = field(default_factory=dict)
     logs: list = field(default_factory=list)
-    """(time, text)"""
+    """Log lines as (time, text)."""
 
 
 KINDS = ("internal", "server", "client", "producer", "consumer")
@@ -27,7 +27,7 @@ def span_id(number):
 
 
 def roots(spans):
-    """Per span its root's number, where parents make no circle."""
+    """Return the number of the root of each span; the parents must not form a cycle."""
 
     def root(number):
         while spans[number].parent is not None:

@@ -1,4 +1,4 @@
-"""A program that is attached to, in a private folder of its own, and runs for it."""
+"""A program to attach to, in a private folder."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def recorded(folder):
 
 
 def entered(process):
-    """How often each function was entered, and how often it ended."""
+    """Return how often each function was entered and how often it ended."""
     counts = {Kind.ENTER: Counter(), "ends": Counter()}
     for event in process.events():
         if event.kind is Kind.ENTER:

@@ -1,4 +1,4 @@
-"""Random programs that carry the clocks of their own causality, or keep logs of it, by a seed."""
+"""Random programs, by a seed, that carry vector clocks of their own causality or log it."""
 
 from __future__ import annotations
 

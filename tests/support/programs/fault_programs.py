@@ -1,4 +1,4 @@
-"""Programs that run under a fault, and how they end."""
+"""Programs that run under a fault, and their ends."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from clew.records.read.reader import read_run
 
 @dataclass
 class Recorded:
-    """A recorded program that behaved like the untraced one."""
+    """A recorded program that behaved like the untraced program."""
 
     code: int
     stdout: str
     said: list[str]
-    """Our lines on its stderr."""
+    """The lines of clew on its stderr."""
     folder: Path
-    """The run's."""
+    """The folder of the run."""
 
     @property
     def processes(self) -> list[ProcessRecords]:
@@ -31,7 +31,7 @@ class Recorded:
         return process
 
     def calls(self, name: str) -> int:
-        """How often a function was entered, by all processes' records."""
+        """Return how often a function was entered in the records of all processes."""
         return sum(calls(process, name) for process in self.processes)
 
 
@@ -41,5 +41,5 @@ def calls(process: ProcessRecords, name: str) -> int:
 
 
 def quiet(done: Recorded, code: int = 0) -> None:
-    """It ended so, and nothing was said about the recording."""
+    """Assert the exit code, and that no message about the recording was printed."""
     assert (done.code, done.said) == (code, [])

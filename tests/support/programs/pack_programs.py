@@ -1,4 +1,4 @@
-"""What the traced programs have in common."""
+"""Code shared by the traced programs of the pack tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AROUND = """
         for thread in threads: thread.start()
         for thread in threads: thread.join()
     """
-"""What the programs share: a server in a process of its own, which ends with its standard input, and clients in threads."""
+"""A server in another process, which ends with its standard input, and clients in threads."""
 ASGI = """
     import asyncio, socket
     import httpx, uvicorn
@@ -65,4 +65,4 @@ ASGI = """
         try: httpx.get("http://127.0.0.1:1/")
         except httpx.ConnectError as error: print(type(error).__name__)
     """
-"""A server of ASGI in the process that serves, and clients in tasks and threads, each with a number of its own."""
+"""An ASGI server in a serving process, and clients in tasks and threads, each with its own number."""

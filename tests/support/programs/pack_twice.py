@@ -1,4 +1,4 @@
-"""Fixtures that run a small program twice, as it is and recorded by a spec, which must not show but in the records."""
+"""Fixtures that run a small program untraced and recorded by a spec; only the records may differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INHERITED = {name: value for name, value in os.environ.items() if not name.start
 
 @pytest.fixture
 def twice(record, tmp_path: Path) -> Callable[..., Recording]:
-    """`twice(source, spec)`: the recording, once what the program prints and exits with is the same without it."""
+    """Return a function `twice(source, spec)` that returns the recording after comparing output and exit code with untraced."""
 
     def run(source: str, spec: str, *, environment: dict[str, str] | None = None) -> Recording:
         workspace = tmp_path / "workspace"
@@ -44,7 +44,7 @@ def twice(record, tmp_path: Path) -> Callable[..., Recording]:
 
 @pytest.fixture
 def said() -> Callable[[Recording, str], list[tuple[str, str]]]:
-    """`said(run, name)`: the payloads of that name, each with the strand it was said on."""
+    """Return a function `said(run, name)` that returns the payloads of that name with their strands."""
 
     def payloads(run: Recording, name: str) -> list[tuple[str, str]]:
         found = [placed for placed in run.of(Kind.PAYLOAD) if placed.channel == name]

@@ -1,4 +1,4 @@
-"""Sessions of pytest in a process of their own."""
+"""Sessions of pytest in another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs recorded in a process of their own, and the places of their events."""
+"""Programs recorded in another process, and the places of their events."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ USES = ({Kind.SEND}, {Kind.RECEIVE, Kind.JOIN, Kind.SCOPE_BEGIN})
 
 
 SYNCS = ({Kind.RELEASE}, {Kind.ACQUIRE})
-"""What a use edge and a sync edge lead from and to."""
+"""The kinds of events at the sources and targets of use edges and of sync edges."""
 
 
 @dataclass
 class Placed:
-    """One event, its process, its strand's name and the innermost recorded function it happened in."""
+    """An event with its process, the name of its strand and its innermost recorded function."""
 
     event: Event
     process: ProcessRecords
@@ -60,7 +60,7 @@ class Placed:
 
 
 def place(process: ProcessRecords, *, whole: bool = True) -> Iterable[Placed]:
-    """Follows strands and call stacks of every thread; not `whole` when recording ended in the middle."""
+    """Yield the events of every thread with strands and call stacks; pass `whole=False` for a recording that broke off."""
     for serial, thread in process.threads.items():
         strands = [thread.name]
         stacks: dict[str, list[str]] = defaultdict(list)
@@ -71,7 +71,7 @@ def place(process: ProcessRecords, *, whole: bool = True) -> Iterable[Placed]:
             if event.kind in (Kind.ENTER, Kind.RESUME):
                 stack.append(process.sites[event.site].qualname)
             yield Placed(event, process, strands[-1], stack[-1] if stack else "")
-            # A frame that an exception was thrown into goes on without a RESUME.
+            # A frame that an exception was thrown into continues without a RESUME.
             if event.kind in (Kind.EXIT, Kind.UNWIND, Kind.SUSPEND) and stack[-1:] == [
                 process.sites[event.site].qualname
             ]:
@@ -94,16 +94,16 @@ class Recording:
         return read_run(self.folder).processes
 
     def edges(self, *channels: str) -> Counter[tuple[str, str, str]]:
-        """(channel, source, target) of every target that has a source; all channels when none is named."""
+        """Count (channel, source, target) of every target with a source, of the given channels or of all."""
         return Counter((target.channel, str(source), str(target)) for source, target in self.pairs(*channels))
 
     def syncs(self, *channels: str) -> Counter[tuple[str, str, str]]:
-        """As `edges`, of sync edges."""
+        """Count the same for sync edges."""
         pairs = self.pairs(*channels, kinds=SYNCS)
         return Counter((target.channel, str(source), str(target)) for source, target in pairs)
 
     def pairs(self, *channels: str, kinds: tuple[set[Kind], set[Kind]] = USES) -> list[tuple[Placed, Placed]]:
-        """(source, target) of the same edges, by time; without those of raw bytes, which no time tells."""
+        """Return (source, target) of the same edges by time, without those of raw bytes, which times cannot match."""
         sources, targets = kinds
         last: dict[tuple[int, int], Placed] = {}
         anywhere: dict[int, Placed] = {}

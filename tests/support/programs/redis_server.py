@@ -1,4 +1,4 @@
-"""A redis-server of its own for a test session: the machine's, or Debian's packages, unpacked in the cache without root."""
+"""A redis-server for a test session: the installed one, or that of Debian's packages, unpacked into the cache without root."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CACHE = Path(__file__).resolve().parents[3] / ".cache" / "redis"
 
 
 class NotThere(Exception):
-    """There is no redis-server, and why."""
+    """Raised with the reason when no redis-server is available."""
 
 
 def command() -> tuple[str, dict[str, str]]:
-    """The program, and what it needs in its environment."""
+    """Return the program and the environment variables that it needs."""
     found = shutil.which("redis-server")
     if found:
         return found, {}
@@ -54,7 +54,7 @@ def _fetch() -> None:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """The path of the socket of an empty server. Raises `NotThere`."""
+    """Yield the path of the socket of an empty server. Raises `NotThere`."""
     program, environment = command()
     path = folder / "redis.sock"
     words = [

@@ -1,4 +1,4 @@
-"""What differs from run to run of the same program."""
+"""Normalization of output that differs between runs of the same program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's graph knows to have happened before each mark: for programs that know it themselves, or state it."""
+"""The events that a graph orders before each mark, for programs that know or state their own causality."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from clew.records.format.event import Kind
 
 
 def graphs_pasts(folder, numbers=int):
-    """Number of each marked event -> bits of those that are before it: by edges and the order inside each region."""
+    """Return, by the number of each marked event, the bits of the events before it, by edges and the order in each region."""
     graph, problems = build(folder)
-    assert not [problem.what for problem in problems if "no send of the same key" in problem.what]
+    assert not [problem.what for problem in problems if "no matching send" in problem.what]
     incoming, outgoing = {}, set()
     for source, target in zip(graph.edge_src.tolist(), graph.edge_dst.tolist(), strict=True):
         incoming.setdefault(target, []).append(source)
@@ -38,8 +38,8 @@ def bits(mask):
 
 
 def stated_pasts(source):
-    """Mark -> those before it, of a program whose comments state them: `#: b < a` says that `a`, and all before it, is
-    before `b`, and nothing else is."""
+    """Return the marks before each mark as stated by comments: `#: b < a` states that exactly `a`, and all marks before it,
+    are before `b`."""
     direct = {name: set(before.split()) for name, before in re.findall(r"#: (\S+) <(.*)", source)}
 
     def past(name):
@@ -49,7 +49,7 @@ def stated_pasts(source):
 
 
 def found_pasts(folder):
-    """The same of the graph. Marks have different texts."""
+    """Return the marks before each mark by the graph. Marks must have different texts."""
     names = []
 
     def number(name):

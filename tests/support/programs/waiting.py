@@ -1,7 +1,7 @@
-"""Programs that wait, for tests of locks and of what is made of them.
+"""Programs that wait, for tests of locks and primitives built from locks.
 
-A thread gives up the interpreter only where it blocks: the programs ask for a switch interval that is never over. So a
-thread that has said "I am about to wait" is waiting when another one hears of it.
+The programs set an endless switch interval, so that a thread gives up the interpreter only where it blocks. A thread that has
+announced its wait is therefore waiting when another thread reads the announcement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs of the same requests, of which some are slower, more or fail: for comparisons."""
+"""Runs of the same requests for comparisons: some are slower, have an added call or fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES = ("list", "show", "buy")
 
 
 def record(workspace, name, seed, *, slow=None, more=None, fails=None, requests=30):
-    """Requests of three names; `slow` is one whose store is 20 % slower, `more` one that has one call more."""
+    """Write requests of three names; the store of `slow` is 20 % slower, and `more` has an added call."""
     chance = random.Random(seed)
     folder, info = create_run(workspace, name=name, command=["app"], spec="", plan=dump(Plan()), cwd=workspace)
     save_run(folder, info)
@@ -43,7 +43,7 @@ def record(workspace, name, seed, *, slow=None, more=None, fails=None, requests=
 
 
 def record_all(folder):
-    """Runs before and after a change, two of each side; one with a new call, and an empty one."""
+    """Write two runs before and two after a change, a run with a new call, and an empty run."""
     record(folder, "before", 1)
     record(folder, "before-2", 2)
     record(folder, "slow", 3, slow="show")

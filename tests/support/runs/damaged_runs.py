@@ -1,4 +1,4 @@
-"""A run of two machines with a stretch that is missing: what the views, the commands and the panel are to tell of it."""
+"""A run of two machines with missing events, which views, commands and the panel must report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.runs.records import RunFolder
 
 MS = 1_000_000
 AHEAD = 5 * MS
-"""Of the server's clock."""
+"""How far the clock of the server is ahead."""
 COUNTED = 41
 WHY = "ran too often for the budget and was only counted for a time"
 
@@ -24,8 +24,8 @@ def empty_run(workspace: Path, name: str) -> RunFolder:
 
 
 def write_torn_run(workspace: Path, name: str = "torn") -> Path:
-    """A client on the machine north asks a server on south twice; some of what the server does for the second answer is only
-    counted. Then the client logs an error. A message takes 0.2 ms."""
+    """Write a run in which a client on the machine north asks a server on south twice; some calls for the second answer are
+    only counted. Then the client logs an error. A message takes 0.2 ms."""
     run = empty_run(workspace, name)
     client, server = run.process("client", host="north"), run.process("server", host="south", boot_id="other")
     here, there = client.thread(), server.thread()
@@ -51,7 +51,7 @@ PER_CHUNK = (h.CHUNK_SIZE - h.CHUNK_HEADER_SIZE) // 16
 
 
 def without_chunk(folder, number):
-    """The run without chunk `number` of its only trace file; chunk 0 has the definitions."""
+    """Remove chunk `number` of the only trace file of a run; chunk 0 has the definitions."""
     (file,) = record_files(folder)
     data = file.read_bytes()
     at = h.HEADER_SIZE + number * h.CHUNK_SIZE

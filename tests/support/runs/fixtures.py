@@ -1,4 +1,4 @@
-"""The fixtures of tests that write runs or make graphs. A conftest imports those that its folder uses."""
+"""Fixtures of tests that write runs or make graphs. A conftest imports the fixtures that its folder uses."""
 
 from __future__ import annotations
 

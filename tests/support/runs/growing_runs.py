@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from clew.records.compress.compressed_files import PackedFiles
+from clew.records.compress.compressed_files import CompressedFiles
 from clew.records.format import header as h
 from clew.records.format.event import pack_extension, pack_word
 from clew.records.run.directory import finish_run
@@ -15,7 +15,7 @@ ROOM = h.CHUNK_SIZE - h.CHUNK_HEADER_SIZE
 
 @dataclass
 class Slot:
-    """A chunk's place in a trace file."""
+    """The place of a chunk in a trace file."""
 
     head: bytes = b""
     data: bytes = b""
@@ -24,20 +24,20 @@ class Slot:
 
 @dataclass
 class Live:
-    """A process that records while a collector packs, both by the format's definition."""
+    """A process that records while a collector compresses, both by the definition of the format."""
 
     folder: object
     process: object
     droppable: bool = False
     slots: list = field(default_factory=list)
     of: dict = field(default_factory=dict)
-    """By kind and serial: the chunk it writes to, how many it had, and how many of its records are written."""
+    """By kind and serial: the current chunk, the number of chunks, and the number of written records."""
     claimed: int = 0
     over: bool = False
 
     def __post_init__(self):
         self.path = self.folder / f"{self.process.pid}-{self.process.pid * 7919:016x}.clew"
-        self.packed = PackedFiles(self.path, 150, droppable=self.droppable)
+        self.packed = CompressedFiles(self.path, 150, droppable=self.droppable)
 
     def definitions(self):
         for kind, key, text in self.process.definitions:
@@ -47,7 +47,7 @@ class Live:
             )
 
     def record(self):
-        """What was recorded since comes into chunks."""
+        """Write the new records into chunks."""
         self._into(h.ChunkKind.DEFINITIONS, 0, list(self.definitions()))
         for thread in self.process.threads.values():
             self._into(h.ChunkKind.EVENTS, thread.serial, thread.records)
@@ -76,7 +76,7 @@ class Live:
         return (head.ljust(h.CHUNK_HEADER_SIZE, b"\0") + slot.data).ljust(h.CHUNK_SIZE, b"\0")
 
     def pack(self, *states):
-        """The finished chunks, oldest first; their places are free then."""
+        """Compress the finished chunks, oldest first, and free their places."""
         finished = [slot for slot in self.slots if slot.state in (states or (h.ChunkState.FINISHED,))]
         for slot in sorted(finished, key=lambda slot: h.CHUNK_HEADER.unpack(slot.head)[6]):
             self.packed.append(self.chunk(slot))
@@ -101,7 +101,7 @@ class Live:
 
 
 class Growing:
-    """A run of such processes."""
+    """A run of `Live` processes."""
 
     def __init__(self, run, keep_newest=False):
         self.run, self.keep_newest, self.lives = run, keep_newest, []

@@ -1,4 +1,4 @@
-"""Runs of repeated calls, whose patterns are known."""
+"""Runs of repeated calls with known patterns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def recorded(make_run, forests, name="patterns"):
 
 
 def loop(make_run, rounds=100, every=7, name="loop"):
-    """`main` reads, does a step, and stores, again and again; some steps log, too."""
+    """Write a run whose `main` repeats read, step and store; some steps log."""
     run = make_run(name)
     thread = run.process().thread()
     thread.enter("main")

@@ -1,10 +1,10 @@
-"""A run of three requests for questions."""
+"""A run of three requests for tests of queries."""
 
 from clew import open as open_run
 
 
 def store(run, factor=1):
-    """Two requests; the second fails in the server."""
+    """Write two requests; the second fails in the server."""
     client, server = run.process("client").thread(), run.process("server").thread()
     for number, (name, ok) in enumerate([("SubmitWrite", True), ("Read", True), ("SubmitWrite", False)]):
         client.enter("client:Client.call").request(name).send(number)

@@ -1,4 +1,4 @@
-"""Trace files written byte by byte from the format's definitions, independently of the recorder."""
+"""Trace files written byte by byte from the definitions of the format, independently of the recorder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START = 1_000_000_000
 
 @dataclass
 class Thread:
-    """Writes one thread's records; every record is `step` ns after the one before unless `at` says when."""
+    """Writes the records of a thread; each record is `step` ns after the previous record unless `at` gives its time."""
 
     process: ProcessFile
     serial: int
@@ -95,7 +95,7 @@ class Thread:
         return self.put(Kind.LOG, site, key=level, channel=logger, text=text, **more)
 
     def step(self, name: str, **more):
-        """Begins a step of the task `name`."""
+        """Begin a step of the task `name`."""
         return self.put(Kind.STEP_BEGIN, key=self.process.strand(name, self.serial), **more)
 
     def stop(self, name: str, **more):
@@ -110,7 +110,7 @@ class ClockNow:
 
 @dataclass
 class ProcessFile:
-    """One process's trace file; its definitions are collected while its threads record."""
+    """The trace file of a process; its definitions are collected while its threads record."""
 
     pid: int
     clock: ClockNow
@@ -135,7 +135,7 @@ class ProcessFile:
         return thread
 
     def site(self, function: str, kind: str = "function", line: int = 0) -> int:
-        """`module:qualname`, or a qualname in module "app". Numbers differ between processes on purpose."""
+        """Return the number of the site `module:qualname`, or of a qualname in "app"; it differs between processes."""
         known = self._sites.get((function, kind, line))
         if known is not None:
             return known
@@ -206,7 +206,7 @@ def _chunks(kind: h.ChunkKind, serial: int, records: list[bytes]) -> list[bytes]
 
 @dataclass
 class RunFolder:
-    """A run in the making: add processes, let their threads record, then `graph()`."""
+    """A run to fill: add processes, let their threads record, then call `graph()`."""
 
     folder: Path
     info: RunInfo

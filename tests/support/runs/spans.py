@@ -1,4 +1,4 @@
-"""Requests as imported traces, from what each of them calls."""
+"""Requests as imported traces, given by their calls."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ START = 1_700_000_000_000_000_000
 
 
 def spans_run(folder, requests, *, service="app", name="run", logs=()):
-    """A request is a list of calls (service, name, ms, host), one after the other: by a span of the request's service; calls to
-    another service go by a client span, of which the last number is what the way takes: (service, name, ms, host, ms). `logs`
-    are (request, call, text, level)."""
+    """Write requests, each a list of sequential calls (service, name, ms, host) made by a span of the request's service. A call
+    to another service goes through a client span and has its travel time as last number: (service, name, ms, host, ms).
+    `logs` are (request, call, text, level)."""
     lines, entries = [], []
     by_call = {}
     for request, call, text, level in logs:
@@ -70,7 +70,7 @@ def _resource(service, host):
 
 
 def period(folder, seed, name="run", requests=40, change=None, logs=()):
-    """Requests to three services, one after the other; `change(request, calls, chance)` says what they really call."""
+    """Write sequential requests to three services; `change(request, calls, chance)` returns their actual calls."""
     chance, made = np.random.default_rng(seed), []
     for number in range(requests):
         calls = [

@@ -1,4 +1,4 @@
-"""Random programs whose times are known."""
+"""Random programs with known times."""
 
 from dataclasses import dataclass, field
 
@@ -13,13 +13,13 @@ FUNCTIONS = ("app:f", "app:g", "app:h")
 
 @dataclass
 class Program:
-    """Threads whose every record takes 1 ns, but for the work between a function's enter and exit; a join takes 1 ns from when
-    all that it waits for is there. Steps are nodes (thread, number), and their times the longest ways to them."""
+    """Threads in which each record takes 1 ns, except the work between enter and exit of a function; a join takes 1 ns after
+    all that it waits for has arrived. Steps are nodes (thread, number), and their times are the longest paths to them."""
 
     steps: list = field(default_factory=list)
-    """Per thread its records: (method, arguments)."""
+    """The records of each thread as (method, arguments)."""
     needs: list = field(default_factory=list)
-    """(step, step before it, length, whose work it is)."""
+    """(step, previous step, length, the function that works)."""
 
     def put(self, thread, method, *arguments, length=1, work="", after=()):
         mine = self.steps[thread]
@@ -31,7 +31,7 @@ class Program:
         return step
 
     def timed(self, function="", percent=0, late=None, by=0):
-        """The program's steps with their times, with a function `percent` % faster, and one need `by` ns longer."""
+        """Return the times of the steps, with a function `percent` % faster and one need `by` ns longer."""
         made = nx.DiGraph()
         for (thread, number), _ in ((step, None) for step in self.all_steps()):
             made.add_edge("begin", (thread, number), weight=0)
@@ -70,7 +70,7 @@ def programs(draw, requests=False):
             other = (thread + draw(st.integers(1, threads - 1))) % threads
             sent[other].append((number, program.put(thread, "send", number)))
         elif action == 1 and sent[thread]:
-            # Waits for some of what was sent to it, all at once; a log keeps two waits apart.
+            # Wait for some of the received messages at once; a log record separates two waits.
             count = draw(st.integers(1, len(sent[thread])))
             order = draw(st.permutations(sent[thread]))
             sent[thread] = list(order[count:])
@@ -88,7 +88,7 @@ def programs(draw, requests=False):
             program.put(thread, "exit", function, length=100 * draw(st.integers(1, 9)), work=function)
             program.put(thread, "log", "done")
     for thread in range(threads):
-        # The first thread waits for all that is left, so that most of the program leads to its end.
+        # The first thread waits for all other messages, so that most of the program leads to its end.
         if thread:
             sent[0].append((f"end {thread}", program.put(thread, "send", f"end {thread}")))
             program.put(thread, "exit", f"main{thread}")

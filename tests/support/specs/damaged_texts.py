@@ -1,4 +1,4 @@
-"""Specs with something wrong in them, as they are while somebody writes."""
+"""Specs with errors, as they are while somebody types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PARTS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 def damaged(texts: Iterable[str], number: int, seed: int = 7) -> Iterator[str]:
-    """Statements of the texts with something left out, put in, doubled or exchanged. The same in every run."""
+    """Yield statements of the texts with parts removed, inserted, doubled or exchanged, the same in every run."""
     chance = random.Random(seed)
     pieces = [statement for text in texts for statement in re.findall(r"[^;{}]+[;{}]", text)]
     tokens = sorted({token for piece in pieces for token in _PARTS.findall(piece)} | {"$most", "/*", "\0"})

@@ -1,4 +1,4 @@
-"""The fixtures of tests that write the source files of a workspace. A conftest imports those that its folder uses."""
+"""Fixtures of tests that write source files of a workspace. A conftest imports the fixtures that its folder uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder of files: `workspace({"app/store.py": "…"})`."""
+    """Return a function that makes a folder of files: `workspace({"app/store.py": "…"})`."""
 
     def make(files: dict[str, str]) -> Path:
         for name, text in files.items():

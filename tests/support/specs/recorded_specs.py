@@ -1,7 +1,7 @@
-"""Records a program by a spec and writes down what it recorded as text that is the same in every run.
+"""Record a program by a spec, and write the recorded events as text that is the same in every run.
 
-A line an event: what happened, where, and what the record holds. Keys are told by their text, or as #1, #2 … in the order in
-which they come up; so are the ids of objects.
+Each line is an event: its kind, its place and its contents. Keys without a text are numbered #1, #2 … in order of appearance,
+and so are the ids of objects.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def record(
     *arguments: str,
     settings: dict[str, str] | None = None,
 ) -> list[ProcessRecords]:
-    """The processes of a run of `program`, by a spec of this text."""
+    """Record `program` by a spec of this text and return the processes of the run."""
     return list(read_run(run_of(program, spec, folder, *arguments, settings=settings)).processes)
 
 
 def run_of(program: Path, spec: str, folder: Path, *arguments: str, settings: dict[str, str] | None = None) -> Path:
-    """The run's folder."""
+    """Record `program` and return the folder of the run."""
     compiled = compile_text(spec, f"{program.stem}.esl", program.parent, settings)
     plan = plans.dump(compiled.require())
     run, _ = create_run(folder, name="golden", command=[str(program)], spec="", plan=plan)
@@ -52,7 +52,7 @@ def run_of(program: Path, spec: str, folder: Path, *arguments: str, settings: di
 
 
 def written(processes: list[ProcessRecords], *, notes: bool = True) -> str:
-    """All that was recorded, process by process and thread by thread."""
+    """Return all recorded events as text, by process and thread."""
     writer = _Writer()
     lines: list[str] = []
     for process in processes:
@@ -64,7 +64,7 @@ def written(processes: list[ProcessRecords], *, notes: bool = True) -> str:
 
 
 def entities(processes: list[ProcessRecords]) -> list[dict]:
-    """The events of entities, in order, as they are stored."""
+    """Return the entity events in their stored order."""
     found = []
     for process in processes:
         for serial in sorted(process.threads):

@@ -1,5 +1,5 @@
-"""Colours a text by a TextMate grammar as an editor does: line by line, the earliest match first, of those at one place the
-first that is listed. As much of it as the grammar of specs has: no `while`, no other grammars."""
+"""Colour a text by a TextMate grammar like an editor: line by line, the earliest match first, and at one place the first rule.
+Only features of the grammar of specs are supported: no `while`, and no other grammars."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 Rule = dict[str, Any]
 Coloured = tuple[int, int, str]
-"""Start, end, and the innermost scope."""
+"""(start, end, innermost scope)."""
 
 
 class TextMate:
@@ -17,7 +17,7 @@ class TextMate:
         self.grammar = grammar
 
     def coloured(self, text: str) -> Iterator[Coloured]:
-        """What has a scope of its own, in order; of what is in one another the inner after the outer."""
+        """Yield the parts with a scope in order; an inner part follows its outer part."""
         stack: list[Rule] = [self.grammar]
         base = 0
         for line in text.splitlines(keepends=True):

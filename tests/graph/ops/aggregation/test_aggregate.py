@@ -1,4 +1,4 @@
-"""Condensing against networkx, and the numbers on nodes and edges by hand."""
+"""Compare condensing with networkx, and the numbers of nodes and edges with hand-computed values."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ from tests.support.examples import examples
         lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=40))
     )
 )
-def test_components_are_networkxs(case):
+def test_components_equal_networkx(case):
     count, pairs = case
     graph = nx.Graph(pairs)
     graph.add_nodes_from(range(count))
@@ -35,7 +35,7 @@ def test_components_are_networkxs(case):
 
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_each_connected_stretch_of_a_label_is_one_node(graph_of, data):
+def test_aggregate_each_connected_part_of_a_label_is_one_node(graph_of, data):
     sizes = data.draw(st.lists(st.integers(1, 8), min_size=1, max_size=4))
     regions = [[number] * size for number, size in enumerate(sizes)]
     total = sum(sizes)
@@ -71,7 +71,7 @@ def test_each_connected_stretch_of_a_label_is_one_node(graph_of, data):
 
 @pytest.fixture
 def shop(new_run):
-    """A client asks a server, which looks into two shelves."""
+    """Return the graph of a client that asks a server, which looks into two shelves."""
     plan = Plan(levels=(Level("team", (("front", Target("client", "*")), ("back", Target("server", "**")))),))
     run = new_run(plan=plan)
     client, server = run.process("client").thread(), run.process("server").thread("worker_1")
@@ -84,7 +84,7 @@ def shop(new_run):
     return run.graph()
 
 
-def test_nodes_of_functions_carry_calls_and_times(shop):
+def test_aggregate_function_nodes_have_calls_and_times(shop):
     nodes = {node.label: node for node in aggregate(shop, "function").nodes}
     look, handle, ask = nodes["server:Shelf.look"], nodes["server:Shop.handle"], nodes["client:ask"]
     assert (handle.calls, handle.self_ns, handle.total_ns, handle.errors) == (1, 50 + 20 + 100, 350, 0)
@@ -93,11 +93,11 @@ def test_nodes_of_functions_carry_calls_and_times(shop):
     assert (ask.self_ns, ask.waiting_ns, ask.total_ns) == (200, 500, 700)
     assert (ask.first_ns, ask.last_ns) == (0, 700)
     assert handle.location == ("/src/server.py", 10)
-    # The two looks follow each other directly: one stretch.
+    # The two calls follow each other directly: one segment.
     assert (look.calls, look.errors, look.self_ns) == (2, 1, 180)
 
 
-def test_edges_say_how_functions_depend_on_each_other(shop):
+def test_aggregate_edges_have_kind_count_and_latency(shop):
     graph = aggregate(shop, "function").by_label()
     edges = {(graph.label(e.source), graph.label(e.target), e.kind): e for e in graph.edges}
     assert set(edges) == {
@@ -123,19 +123,19 @@ def test_edges_say_how_functions_depend_on_each_other(shop):
         ("team", ["front", "back"]),
     ],
 )
-def test_every_level_has_its_labels(shop, level, labels):
+def test_aggregate_every_level_has_its_labels(shop, level, labels):
     assert [node.label for node in aggregate(shop, level).by_label().nodes] == labels
     assert level in level_names(shop)
 
 
-def test_an_event_level_has_a_node_per_event(shop):
+def test_aggregate_event_level_has_one_node_per_event(shop):
     result = aggregate(shop, "event")
     assert len(result) == len(shop)
     assert [node.kind for node in result.nodes][:3] == ["enter", "request", "send"]
     assert result.nodes[2].label == "send message 1 client:ask"
 
 
-def test_a_level_may_be_a_function_and_so_may_what_a_node_holds(shop):
+def test_aggregate_level_and_reduce_may_be_functions(shop):
     result = aggregate(
         shop,
         lambda event: event.process,
@@ -144,7 +144,7 @@ def test_a_level_may_be_a_function_and_so_may_what_a_node_holds(shop):
     assert [(node.label, node.value) for node in result.nodes] == [("client", "enter"), ("server", "enter")]
 
 
-def test_handlers_of_one_function_in_two_scopes_are_two_nodes_and_one_label(run):
+def test_aggregate_function_in_two_scopes_is_two_nodes_of_one_label(run):
     thread = run.process().thread()
     for number in (1, 2):
         thread.begin(number).enter("handle").log("x").exit("handle").end()
@@ -160,18 +160,18 @@ def test_aggregate_names_events_outside_calls_by_the_next_call(run):
     assert {node.label for node in aggregate(run.graph(), "function").nodes} == {"app:main", "thread pool"}
 
 
-def test_an_empty_slice_gives_an_empty_graph(shop):
+def test_aggregate_of_empty_slice_is_empty(shop):
     result = aggregate(slice_events(shop, []), "function")
     assert result.nodes == [] and result.edges == [] and result.by_label().nodes == []
     assert result.node_of(3) is None
 
 
-def test_an_unknown_level_is_refused_with_the_nearest(shop):
-    with pytest.raises(ClewError, match=r"there is no level 'functoin'; did you mean 'function'\?.*team"):
+def test_aggregate_unknown_level_is_refused_with_nearest_name(shop):
+    with pytest.raises(ClewError, match=r"unknown level 'functoin'; did you mean 'function'\?.*team"):
         aggregate(shop, "functoin")
 
 
-def test_a_slice_counts_only_the_time_between_its_own_events(run):
+def test_aggregate_of_slice_counts_only_time_between_its_events(run):
     thread = run.process().thread()
     thread.enter("f", at=0).log("a", at=100).log("b", at=300).exit("f", at=1000)
     graph = run.graph()
@@ -179,7 +179,7 @@ def test_a_slice_counts_only_the_time_between_its_own_events(run):
     assert (node.events, node.self_ns) == (3, 300)
 
 
-def test_a_wait_in_nested_awaits_is_waited_once_at_a_coarse_level(run):
+def test_aggregate_nested_awaits_count_one_wait_at_coarse_level(run):
     """`outer` awaits `inner`, which waits for a lock and is then suspended together with it."""
     thread = run.process().thread()
     thread.step("t", at=0).enter("outer", at=10).enter("inner", at=20)
@@ -193,7 +193,7 @@ def test_a_wait_in_nested_awaits_is_waited_once_at_a_coarse_level(run):
     assert (process.total_ns, process.waiting_ns, process.self_ns) == (990, 860, 130)
 
 
-def test_a_wait_inside_an_inner_call_counts_at_a_coarse_level(run):
+def test_aggregate_wait_of_inner_call_counts_at_coarse_level(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     main.enter("outer", at=0).enter("inner", at=10)
@@ -203,7 +203,7 @@ def test_a_wait_inside_an_inner_call_counts_at_a_coarse_level(run):
     assert (nodes["server/MainThread"].total_ns, nodes["server/MainThread"].waiting_ns) == (1000, 800)
 
 
-def test_counted_calls_are_in_the_calls_of_their_label_and_of_no_slice(run):
+def test_aggregate_counted_calls_are_in_labels_but_not_in_slices(run):
     process = run.process()
     process.counters = {"f": 40}
     process.thread().enter("f").exit("f").enter("f").exit("f")

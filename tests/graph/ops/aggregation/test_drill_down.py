@@ -1,4 +1,4 @@
-"""Opening the boxes of an aggregate graph, against aggregating by a label that every event is given on its own."""
+"""Compare opening the nodes of an aggregate graph with aggregating by a label that is computed per event."""
 
 from collections import Counter, defaultdict
 from random import Random
@@ -20,7 +20,7 @@ PLAN = Plan(levels=(Level("team", (("front", Target("shop.web", "**")), ("back",
 
 
 def random_run(run, seed):
-    """Threads and tasks of a few processes call each other's functions, some twice over, wait and fail."""
+    """Return a graph of threads and tasks of a few processes that call functions, recurse, wait and fail."""
     random, sent = Random(seed), 0
     threads = []
     for number in range(random.randint(1, 3)):
@@ -51,7 +51,7 @@ def random_run(run, seed):
 
 
 def path_of(graph, event, strands, component):
-    """From the machine down to the function."""
+    """Return the labels of an event from the machine down to the function."""
 
     def label(level):
         labels = labels_of(graph, level)
@@ -70,7 +70,7 @@ def shown(path, opened, top):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_box_has_the_figures_of_the_label_that_only_its_events_have(new_run, seed, monkeypatch):
+def test_drill_down_node_statistics_equal_aggregate_by_its_label(new_run, seed, monkeypatch):
     for module in (whole_run, drill_module):
         monkeypatch.setattr(module, "_PART", 13)
     random = Random(1000 + seed)
@@ -88,7 +88,7 @@ def test_a_box_has_the_figures_of_the_label_that_only_its_events_have(new_run, s
     own = {tuple(node.label.split("\n")): node.self_ns for node in functions.nodes}
     names = ("events", "calls", "total_ns", "waiting_ns", "errors")
 
-    def figures(box):
+    def statistics_of(box):
         return tuple(getattr(box, name) for name in names)
 
     for _ in range(4):
@@ -97,7 +97,7 @@ def test_a_box_has_the_figures_of_the_label_that_only_its_events_have(new_run, s
         every = sorted({path[:depth] for path in paths.values() for depth in range(1, 5)})
         asked = set(random.sample(every, random.randint(0, min(6, len(every)))))
         drilled = drill(found, level, asked)
-        # What is opened besides has one box in it, which is no function.
+        # Every other opened node has exactly one child, which is not a function.
         opened = {box.path for box in drilled.containers}
         in_slice = set(range(len(graph))) if of is graph else set(of.events().tolist())
         inside = defaultdict(set)
@@ -110,11 +110,11 @@ def test_a_box_has_the_figures_of_the_label_that_only_its_events_have(new_run, s
 
         labels = {row: shown(path, opened, top) for row, path in paths.items()}
         expected = aggregate(of, lambda event, labels=labels: "\n".join(labels[event.id])).by_label()
-        assert {"\n".join(box.path): figures(box) for box in drilled.boxes} == {
-            node.label: figures(node) for node in expected.nodes
+        assert {"\n".join(box.path): statistics_of(box) for box in drilled.boxes} == {
+            node.label: statistics_of(node) for node in expected.nodes
         }
         for box in (*drilled.boxes, *drilled.containers):
-            # Work that at a function's level is nobody's does not become somebody's above.
+            # Time without an owner at function level stays without an owner at coarser levels.
             assert box.self_ns == sum(ns for path, ns in own.items() if path[: len(box.path)] == box.path)
         assert all(box.inside == len(inside[box.path]) for box in drilled.boxes if len(box.path) < 5)
         edges = Counter()
@@ -130,12 +130,12 @@ def test_a_box_has_the_figures_of_the_label_that_only_its_events_have(new_run, s
         }
         for box in drilled.containers:
             one = aggregate(of, lambda event, box=box: str(paths[event.id][: len(box.path)] == box.path)).by_label()
-            assert figures(box) == next(figures(node) for node in one.nodes if node.label == "True")
+            assert statistics_of(box) == next(statistics_of(node) for node in one.nodes if node.label == "True")
 
 
 @pytest.fixture
 def two(new_run):
-    """Two processes: one with two threads, one with one."""
+    """Return the graph of two processes: one with two threads, one with one."""
     run = new_run()
     web, db = run.process("web"), run.process("db")
     main, pool, server = web.thread("MainThread"), web.thread("pool_0"), db.thread("MainThread")
@@ -146,7 +146,7 @@ def two(new_run):
     return run.graph()
 
 
-def test_an_opened_box_gives_way_to_those_in_it_and_others_stay(two):
+def test_drill_down_open_node_is_replaced_by_its_children(two):
     found = leaves(two, "thread")
     closed = drill(found, "process", [])
     assert [box.path[1:] for box in closed.boxes] == [("web",), ("db",)]
@@ -157,31 +157,31 @@ def test_an_opened_box_gives_way_to_those_in_it_and_others_stay(two):
     assert opened.boxes[1] == db and opened.containers == [web]
 
 
-def test_drill_down_opens_single_boxes_until_there_are_several(two):
+def test_drill_down_opens_only_children_down_to_several_nodes(two):
     found = leaves(two, "thread")
     opened = drill(found, "process", [("host", "db")])
-    # There is one thread, and one component in it; functions are what one looks for.
+    # The process has one thread with one component, so the functions are shown.
     assert [box.path for box in opened.containers] == [
         ("host", "db"), ("host", "db", "MainThread"), ("host", "db", "MainThread", "db"),
     ]  # fmt: skip
     assert [box.path[3:] for box in opened.boxes if box.path[1] == "db"] == [("db", "db:find")]
 
 
-def test_drill_down_into_no_container_opens_nothing(two):
+def test_drill_down_into_unknown_container_is_ignored(two):
     found = leaves(two, "thread")
     assert drill(found, "process", [("host", "nowhere"), ("host", "web", "MainThread")]) == drill(found, "process", [])
 
 
-def test_an_unknown_level_is_named_with_those_there_are(two):
+def test_drill_down_unknown_level_is_refused_with_known_levels(two):
     with pytest.raises(
-        ClewError, match="no level 'galaxy' here; levels: machine, process, thread, component, function"
+        ClewError, match="unknown level 'galaxy'; levels: machine, process, thread, component, function"
     ):
         drill(leaves(two, "thread"), "galaxy", [])
     with pytest.raises(ClewError, match='"thread"s or its "task"s'):
         leaves(two, "fibre")
 
 
-def test_calls_that_were_only_counted_are_told_of_apart(new_run):
+def test_drill_down_reports_counted_calls_separately(new_run):
     run = new_run()
     process = run.process()
     process.thread().enter("app:f").exit("app:f")
@@ -189,6 +189,6 @@ def test_calls_that_were_only_counted_are_told_of_apart(new_run):
     assert leaves(run.graph(), "thread").counted == 7
 
 
-def test_a_run_without_events_has_no_boxes(graph_of):
+def test_drill_down_of_empty_run_has_no_nodes(graph_of):
     found = leaves(graph_of([], []), "task")
     assert drill(found, "machine", []).boxes == []

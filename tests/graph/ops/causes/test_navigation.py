@@ -1,4 +1,4 @@
-"""Where a walk may go: every direction beside a search of everything, and the way back."""
+"""Compare every direction of a walk with a search of all events, and check the way back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def events(graph, event, name, most=ALL):
     return [end.event for end in way(graph, event, name, most).ends]
 
 
-def test_every_direction_holds_what_a_search_of_all_edges_and_rows_finds(graphs):
+def test_navigation_every_direction_equals_search_of_all_edges(graphs):
     @settings(max_examples=examples(200))
     @given(graphs)
     def check(graph):
@@ -37,7 +37,7 @@ def test_every_direction_holds_what_a_search_of_all_edges_and_rows_finds(graphs)
             assert causes.count == len(causes.ends)
             if steps:
                 assert causes.ends[0].event == steps[0].event
-            # The event's own edges come before those to what was before it, the newest of these first.
+            # The event's own edges come before edges to earlier events, the newest of these first.
             near = [end.near for end in causes.ends[1:] if end.edge >= 0]
             assert near == sorted(near, reverse=True)
             leaving = [
@@ -54,7 +54,7 @@ def test_every_direction_holds_what_a_search_of_all_edges_and_rows_finds(graphs)
     check()
 
 
-def test_navigation_with_too_many_steps_leaves_out_the_farthest_and_counts_them(graphs):
+def test_navigation_with_too_many_steps_omits_farthest_and_counts_all(graphs):
     @settings(max_examples=examples(100))
     @given(graphs, st.integers(1, 4))
     def check(graph, most):
@@ -66,7 +66,7 @@ def test_navigation_with_too_many_steps_leaves_out_the_farthest_and_counts_them(
     check()
 
 
-def test_each_edge_is_a_way_to_both_of_its_ends(graphs):
+def test_navigation_each_edge_leads_to_both_of_its_ends(graphs):
     @settings(max_examples=examples(100))
     @given(graphs)
     def check(graph):
@@ -87,7 +87,7 @@ def nested(run):
     return open_run(run.write()).graph
 
 
-def test_out_leads_to_the_call_or_the_scope_whichever_is_nearer(nested):
+def test_step_out_leads_to_nearer_of_call_and_scope(nested):
     assert [out(nested, row) for row in range(10)] == [-1, 0, 1, 2, 2, 2, 0, 0, 7, -1]
 
 
@@ -111,10 +111,10 @@ def test_step_from_release_of_lock_leads_to_its_acquisition_and_back(run):
         [r for r in range(len(graph)) if graph.event(r).kind == k][-1:] for k in ("release", "acquire")
     )
     assert events(graph, released, "effect") == [got] and events(graph, got, "cause")[0] == released
-    # Whoever only ran before the lock was free caused nothing of it.
+    # An event before the release is not a cause.
     assert events(graph, 0, "effect") == []
 
 
-def test_a_way_that_is_none_is_refused(nested):
-    with pytest.raises(ValueError, match="there is no way 'sideways'; the ways are cause, effect"):
+def test_navigation_unknown_direction_is_refused(nested):
+    with pytest.raises(ValueError, match="unknown way 'sideways'; the ways are cause, effect"):
         way(nested, 0, "sideways", 1)

@@ -24,7 +24,7 @@ def find(graph, text):
     return next(row for row in graph.rows_of([Kind.LOG]) if graph.text(row) == text)
 
 
-def test_a_message_leads_back_to_its_request(run):
+def test_why_of_message_leads_back_to_its_request(run):
     client, server = run.process("client").thread(), run.process("server").thread()
     client.enter("write").request("SubmitWrite").log("x").send(1)
     server.enter("serve").enter("handle").receive(1).log("failed", level=40).exit("handle")
@@ -38,7 +38,7 @@ def test_a_message_leads_back_to_its_request(run):
     assert graph.event(steps[1].target_event).kind == "receive"
 
 
-def test_a_state_edge_beats_the_message_when_it_is_later(run):
+def test_why_later_state_edge_beats_message(run):
     process = run.process()
     deleter, writer, server = process.thread("deleter"), process.thread("writer"), process.thread("server")
     deleter.enter("delete").define("chunk-7").exit("delete")
@@ -50,7 +50,7 @@ def test_a_state_edge_beats_the_message_when_it_is_later(run):
     assert why(graph, event)[0].other_causes == 1
 
 
-def test_a_state_edge_after_the_event_is_no_cause(run):
+def test_why_ignores_state_edge_after_the_event(run):
     process = run.process()
     deleter, writer, server = process.thread("deleter"), process.thread("writer"), process.thread("server")
     deleter.enter("delete").define("chunk-7").exit("delete")
@@ -60,7 +60,7 @@ def test_a_state_edge_after_the_event_is_no_cause(run):
     assert chain(graph, find(graph, "early"))[1] == ("write", "send", "USE", "message")
 
 
-def test_a_task_leads_back_to_who_created_it_not_to_what_woke_it(run):
+def test_why_of_task_leads_to_its_creator_not_its_waker(run):
     thread = run.process().thread()
     thread.enter("main").send("create", channel="asyncio.handle").log("x")
     thread.step("t").join("create", channel="asyncio.handle").enter("task").send("sleep", channel="asyncio.handle")
@@ -71,7 +71,7 @@ def test_a_task_leads_back_to_who_created_it_not_to_what_woke_it(run):
     assert chain(graph, find(graph, "woke up"))[1] == ("main", "send", "USE", "asyncio.handle")
 
 
-def test_waiting_for_ones_own_work_is_a_round_trip(run):
+def test_why_ignores_round_trip_of_own_work(run):
     process = run.process()
     main, worker, other = process.thread(), process.thread("worker"), process.thread("other")
     main.enter("main").log("start").send("job")
@@ -79,17 +79,17 @@ def test_waiting_for_ones_own_work_is_a_round_trip(run):
     worker.receive("job").enter("work").send("done").exit("work")
     main.join("news").join("done").log("end")
     graph = run.graph()
-    # The later join only brought back what main had sent away; the earlier one brought something new.
+    # The later join returned main's own job; the earlier one brought a message from another thread.
     assert chain(graph, find(graph, "end"))[1] == ("other", "send", "USE", "message")
     assert why(graph, find(graph, "start"))[-1].event == graph.strands[0].start
 
 
 def declared_join(thread, function, value):
-    """A JOIN that the spec put into a function, as opposed to what clew records of the standard library."""
+    """Record a JOIN that the spec declares for a function; clew records the standard library's joins itself."""
     return thread.put(Kind.JOIN, thread.process.site(function), key_of("message", value), "message", str(value))
 
 
-def test_a_join_declared_in_an_open_call_beats_a_state_used_in_a_call_that_had_returned_before(run):
+def test_why_declared_join_of_open_call_beats_state_of_returned_call(run):
     process = run.process()
     main, producer = process.thread(), process.thread("producer")
     main.send("t", channel="thread.start")
@@ -101,7 +101,7 @@ def test_a_join_declared_in_an_open_call_beats_a_state_used_in_a_call_that_had_r
     assert chain(graph, find(graph, "later"))[1] == ("produce", "define", "STATE", "chunk")
 
 
-def test_a_state_used_inside_the_call_of_a_declared_join_beats_the_join(run):
+def test_why_state_used_after_declared_join_beats_the_join(run):
     process = run.process()
     main, producer = process.thread(), process.thread("producer")
     producer.enter("produce").define("a").send(1).exit("produce")
@@ -111,7 +111,7 @@ def test_a_state_used_inside_the_call_of_a_declared_join_beats_the_join(run):
     assert chain(graph, find(graph, "failed"))[1] == ("produce", "define", "STATE", "chunk")
 
 
-def test_a_region_with_nothing_but_round_trips_names_the_last_one_and_the_chain_ends_where_that_began(run):
+def test_why_region_of_only_round_trips_names_the_last_and_ends(run):
     process = run.process()
     main, workers = process.thread(), [process.thread(f"w{number}") for number in range(3)]
     main.enter("main").log("before")
@@ -134,7 +134,7 @@ def test_a_region_with_nothing_but_round_trips_names_the_last_one_and_the_chain_
     ]
 
 
-def test_a_main_task_that_another_task_woke_names_that_task(run):
+def test_why_of_main_task_names_the_task_that_woke_it(run):
     thread = run.process().thread()
     thread.send("run", channel="asyncio.handle")
     thread.step("main").join("run", channel="asyncio.handle").enter("main").send("make", channel="asyncio.handle")
@@ -146,7 +146,7 @@ def test_a_main_task_that_another_task_woke_names_that_task(run):
     assert [name for name, *_ in chain(graph, find(graph, "event came"))][1:3] == ["set", "main"]
 
 
-def test_among_round_trips_the_one_that_an_open_call_waited_for_is_named(run):
+def test_why_among_round_trips_names_the_one_of_the_open_call(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     main.send("a").send("b").enter("gather")
@@ -156,7 +156,7 @@ def test_among_round_trips_the_one_that_an_open_call_waited_for_is_named(run):
     assert chain(graph, find(graph, "failed"))[1][0] == "one"
 
 
-def test_a_region_that_nothing_caused_ends_the_chain_at_its_beginning(run):
+def test_why_region_without_cause_ends_at_its_first_event(run):
     thread = run.process().thread()
     thread.enter("main").log("x")
     graph = run.graph()
@@ -164,14 +164,14 @@ def test_a_region_that_nothing_caused_ends_the_chain_at_its_beginning(run):
     assert chain(graph, 0) == [("main", "enter", None, "")]
 
 
-def test_a_chain_of_joins_longer_than_pythons_stack(run):
+def test_why_chain_longer_than_recursion_limit_is_complete(run):
     process = run.process()
     threads = [process.thread(f"t{number}") for number in range(2)]
     for number in range(3000):
         threads[number % 2].log("x").send(number)
         threads[(number + 1) % 2].log("y").join(number)
     graph = run.graph()
-    # Every join leads back through the other thread: a round trip each, except that the first one has no earlier send.
+    # Every join leads back through the other thread in a round trip; only the first has no earlier send.
     steps = why(graph, graph.strands[0].stop - 1)
     assert steps[0].event == graph.strands[0].stop - 1
     assert len({step.event for step in steps}) == len(steps)
@@ -179,7 +179,7 @@ def test_a_chain_of_joins_longer_than_pythons_stack(run):
 
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_a_walk_never_comes_to_an_event_twice_and_follows_edges(graph_of, data):
+def test_why_follows_edges_and_never_repeats_an_event(graph_of, data):
     sizes = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=5))
     total = sum(sizes)
     event = st.integers(0, total - 1)
@@ -201,7 +201,7 @@ def test_a_walk_never_comes_to_an_event_twice_and_follows_edges(graph_of, data):
             assert step.target_event <= earlier.event
 
 
-def test_neighbours_stay_in_the_region(run):
+def test_next_and_previous_event_are_in_the_same_region(run):
     thread = run.process().thread()
     thread.enter("serve").log("x").begin(1).log("inside").end().log("after")
     graph = run.graph()
@@ -210,7 +210,7 @@ def test_neighbours_stay_in_the_region(run):
     assert next_(graph, 5) == -1 and previous(graph, 0) == -1
 
 
-def test_enclosing_calls_go_outward(run):
+def test_enclosing_returns_calls_from_inner_to_outer(run):
     run.process().thread().enter("a").enter("b").log("x").enter("c")
     graph = run.graph()
     assert enclosing(graph, 2) == [1, 0]
@@ -218,7 +218,7 @@ def test_enclosing_calls_go_outward(run):
     assert enclosing(graph, 0) == []
 
 
-def test_causes_and_effects_are_the_edges_of_an_event(run):
+def test_causes_and_effects_are_edges_of_the_event(run):
     process = run.process()
     a, b = process.thread(), process.thread("b")
     a.define(1)
@@ -230,7 +230,7 @@ def test_causes_and_effects_are_the_edges_of_an_event(run):
     assert np.array_equal(graph.edge_src, [0])
 
 
-def test_the_end_of_a_wait_was_caused_by_whoever_ended_it(run):
+def test_why_of_acquired_lock_leads_to_its_release(run):
     process = run.process()
     main, holder, waiter = process.thread(), process.thread("holder"), process.thread("waiter")
     main.enter("start").send("h").send("w").exit("start")
@@ -246,12 +246,12 @@ def test_the_end_of_a_wait_was_caused_by_whoever_ended_it(run):
         ("start", "send", "USE", "message"),
         ("start", "enter", None, ""),
     ]
-    # What was done with the lock was not the holder's idea.
+    # The holder did not cause the work done with the lock.
     assert chain(graph, find(graph, "got it"))[:2] == [("wait", "log", None, ""), ("start", "send", "USE", "message")]
     assert [cause.kind for cause in causes(graph, acquired)] == [EdgeKind.SYNC]
 
 
-def test_why_of_wait_takes_the_first_of_message_and_wakeup_and_never_a_lock(run):
+def test_why_of_wait_names_first_of_message_and_wakeup_never_lock(run):
     process = run.process()
     main, giver, waker, holder = (process.thread(name) for name in ("main", "giver", "waker", "holder"))
     giver.enter("give").send("item")

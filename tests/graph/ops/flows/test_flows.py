@@ -1,4 +1,4 @@
-"""Flows of requests: one rule at a time, and against a traversal that looks at one request, region and call after the other."""
+"""Test the flows of requests rule by rule, and compare them with a naive traversal of requests, regions and calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clew.graph.build.builder import build
 from clew.graph.model.text_templates import SLOT
-from clew.graph.ops.flows.calls import _in_circles
+from clew.graph.ops.flows.calls import _in_cycles
 from clew.graph.ops.flows.flows import Flows, concat
 from clew.query.api import Run, open_run
 from clew.records.format.event import Kind
@@ -20,7 +20,7 @@ from tests.support.graphs.naive_flows import Naive, random_run
 
 
 def tree(flows, request):
-    """Nested (name, children), the children in an order of their own."""
+    """Return a request's flow as nested (name, children) with sorted children."""
     at = flows.places(request)
     below = defaultdict(list)
     for place, parent in enumerate(flows.parent[at].tolist()):
@@ -34,7 +34,7 @@ def tree(flows, request):
 
 
 def written(flows, request=0):
-    """Calls in order, indented by depth, with what opened them."""
+    """Return a request's calls in order, indented by depth, each with the channel that opened it."""
     lines, depth = [], {-1: -1}
     at = flows.places(request)
     for place, (label, parent, channel) in enumerate(
@@ -52,9 +52,9 @@ def flows_in(run, **options) -> Flows:
     return Flows.of(open_run(run.write()), **options)
 
 
-def test_what_a_generator_that_requests_share_does_for_one_is_in_that_ones_flow(run):
+def test_flow_of_shared_generator_belongs_to_the_resuming_request(run):
     thread = run.process().thread()
-    # The first request makes a generator in another one; the second goes on with the inner one by the outer one.
+    # The first request makes a generator inside another one; the second resumes the inner one through the outer one.
     thread.enter("serve").request("serve").enter("ask").enter("outer").enter("inner").enter("make").exit("make")
     thread.suspend("inner").suspend("outer").exit("ask").exit("serve")
     thread.enter("serve").request("serve").enter("ask").resume("outer").resume("inner").enter("make").log("made").exit(
@@ -68,7 +68,7 @@ def test_what_a_generator_that_requests_share_does_for_one_is_in_that_ones_flow(
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_flows_are_those_of_the_naive_traversal(new_run, seed):
+def test_flows_equal_naive_traversal(new_run, seed):
     run = random_run(new_run, seed)
     graph, naive = run.graph, Naive(run.graph)
     below = defaultdict(list)
@@ -129,7 +129,7 @@ def test_flows_are_those_of_the_naive_traversal(new_run, seed):
     assert (np.diff(flows.log_call) >= 0).all()
 
 
-def test_a_flow_is_depth_first_with_children_by_name_and_what_opened_them(run):
+def test_flow_is_depth_first_with_children_by_name(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     main.enter("serve").request("Get").enter("store").exit("store").send(1, "queue").enter("load")
@@ -142,7 +142,7 @@ def test_a_flow_is_depth_first_with_children_by_name_and_what_opened_them(run):
     assert flows.text(0) == "app:serve>app:index app:serve>app:load app:load>app:parse app:serve>app:store"
 
 
-def test_times_of_calls_and_of_what_lies_on_edges(run):
+def test_flow_has_times_of_calls_and_delays_of_edges(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     main.enter("serve", at=100).request("Get", at=100).send(1, at=110)
@@ -153,11 +153,11 @@ def test_times_of_calls_and_of_what_lies_on_edges(run):
     assert written(flows) == ["serve", "  first (message)", "  second (message)"]
     assert flows.response_ns.tolist() == [300]
     assert flows.begin_ns.tolist() == [0, 50, 170] and flows.total_ns.tolist() == [300, 100, 30]
-    # The second waited for the first, and the answer for the 35 ns in which nothing else was done.
+    # The second waited for the first, and the answer for the 35 ns without any other work.
     assert flows.delay_ns.tolist() == [0, 40, 20 + 35]
 
 
-def test_a_request_without_calls_is_its_strand(run):
+def test_flow_of_request_without_calls_is_its_strand(run):
     thread = run.process().thread("pump_3")
     thread.request("Tick").log("x").log("y", at=500)
     flows = flows_in(run)
@@ -166,7 +166,7 @@ def test_a_request_without_calls_is_its_strand(run):
     assert flows.self_ns.tolist() == flows.total_ns.tolist()
 
 
-def test_a_worker_that_takes_items_in_one_call_is_visited(run):
+def test_flow_includes_worker_that_handles_items_in_one_call(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     worker.enter("work")
@@ -190,7 +190,7 @@ def test_flow_of_batch_with_several_causes_belongs_to_the_first(run):
     assert [key.name for key in flows.categories] == ["Put", "Put"]
 
 
-def test_a_request_in_a_request_is_part_of_it_and_a_flow_of_its_own(run):
+def test_flow_of_nested_request_is_also_part_of_outer_flow(run):
     thread = run.process().thread()
     thread.enter("serve").request("Outer").enter("inner").request("Inner").enter("f").exit("f").exit("inner").exit(
         "serve"
@@ -200,7 +200,7 @@ def test_a_request_in_a_request_is_part_of_it_and_a_flow_of_its_own(run):
     assert [flows.names[name] for name in flows.name] == ["Outer", "Inner"]
 
 
-def test_a_request_whose_handler_receives_a_message_is_part_of_what_sent_it(run):
+def test_flow_of_handled_message_is_part_of_senders_flow(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     main.enter("client", at=100).request("Ask", at=100).send(1, "http", at=110)
@@ -215,7 +215,7 @@ def test_a_request_whose_handler_receives_a_message_is_part_of_what_sent_it(run)
     assert flows.delay_ns[:3].tolist() == [0, 50 + 60, 0]
 
 
-def test_recursion_and_calls_that_did_not_end(run):
+def test_flow_of_recursive_unfinished_calls_has_all_levels(run):
     thread = run.process().thread()
     thread.enter("serve").request("Get").enter("f").enter("f").enter("f").log("killed")
     flows = flows_in(run)
@@ -223,7 +223,7 @@ def test_recursion_and_calls_that_did_not_end(run):
     assert flows.response_ns[0] == flows.total_ns[0] > flows.total_ns[3]
 
 
-def test_coarser_levels_join_calls_of_one_label(run):
+def test_flows_at_coarser_level_merge_calls_of_one_label(run):
     process, other = run.process("web"), run.process("db")
     main, worker = process.thread(), other.thread()
     main.enter("web:serve").request("Get").enter("web:f").enter("lib:g").exit("lib:g").exit("web:f").send(1)
@@ -241,7 +241,7 @@ def test_coarser_levels_join_calls_of_one_label(run):
     assert opened.requests.categories("process").count() == 1
 
 
-def test_repeats_count_as_one_when_asked_for(run):
+def test_flows_coalesce_counts_repeated_calls_as_one(run):
     thread = run.process().thread()
     for many in (1, 2, 5):
         thread.enter("serve").request("Get")
@@ -258,7 +258,7 @@ def test_repeats_count_as_one_when_asked_for(run):
     assert flows.self_ns.sum() == whole.self_ns.sum() and flows.errors.tolist() == [1, 2, 5]
 
 
-def test_logs_are_of_their_calls_with_their_templates(run):
+def test_flow_logs_have_their_call_and_template(run):
     thread = run.process().thread()
     thread.enter("serve").request("Get").log("chunk 17 read").enter("f").log("no space left on 3", level=40).exit("f")
     thread.exit("serve")
@@ -268,7 +268,7 @@ def test_logs_are_of_their_calls_with_their_templates(run):
     assert flows.log_level.tolist() == [20, 40] and flows.errors.tolist() == [1]
 
 
-def test_a_part_and_parts_together_are_the_whole(new_run):
+def test_flows_take_and_concat_keep_every_flow(new_run):
     runs = [random_run(new_run, seed) for seed in (100, 101, 102)]
     flows = Flows.of(runs)
     parts = [Flows.of(run) for run in runs]
@@ -304,7 +304,7 @@ def test_a_part_and_parts_together_are_the_whole(new_run):
         ).all()
 
 
-def test_flows_of_a_large_stored_run_are_the_same_and_keep_none_of_its_columns(new_run, monkeypatch):
+def test_flows_of_large_stored_run_are_equal_and_cache_no_columns(new_run, monkeypatch):
     folder = random_run(new_run, 200).folder
     whole = Flows.of(open_run(folder))
     monkeypatch.setattr("clew.graph.store.lazy_graph.LARGE", 0)
@@ -314,11 +314,11 @@ def test_flows_of_a_large_stored_run_are_the_same_and_keep_none_of_its_columns(n
     assert not {"ts", "region", "calls", "call", "site"} & set(vars(stored.graph))
     for column in ("request", "category", "errors", "first", *flows.matrix_columns, "log_call", "log_event"):
         assert getattr(flows, column).tolist() == getattr(whole, column).tolist()
-    # Questions go on to be answered.
+    # The graph still answers queries.
     assert stored.graph.function(int(flows.event[0])) == flows.labels[flows.label[0]]
 
 
-def test_flows_are_filtered_by_name_and_by_a_condition(run):
+def test_flows_filter_by_name_and_condition(run):
     thread = run.process().thread()
     for name in ("Get", "Put", "Get"):
         thread.enter("serve").request(name).exit("serve")
@@ -329,7 +329,7 @@ def test_flows_are_filtered_by_name_and_by_a_condition(run):
     assert opened.requests.named("Get").flows().request.tolist() == [1, 7]
 
 
-def test_no_runs_and_no_requests_give_no_flows(run):
+def test_flows_without_runs_or_requests_are_empty(run):
     run.process().thread().enter("f").exit("f")
     none = flows_in(run)
     assert len(none) == len(concat()) == len(concat(none, none)) == 0
@@ -337,7 +337,7 @@ def test_no_runs_and_no_requests_give_no_flows(run):
 
 
 @given(st.integers(1, 12).flatmap(lambda size: st.lists(st.integers(-1, size - 1), min_size=size, max_size=size)))
-def test_circles_are_what_comes_back_to_itself(above):
+def test_in_circles_marks_regions_that_return_to_themselves(above):
     def returns(region):
         at = region
         for _ in above:
@@ -346,13 +346,11 @@ def test_circles_are_what_comes_back_to_itself(above):
                 return at == region
         return False
 
-    assert _in_circles(np.array(above, np.int64)).tolist() == [
-        region for region in range(len(above)) if returns(region)
-    ]
+    assert _in_cycles(np.array(above, np.int64)).tolist() == [region for region in range(len(above)) if returns(region)]
 
 
-def test_regions_that_opened_each_other_hang_on_nothing(run):
-    """As files with clocks that disagree may have it."""
+def test_flows_regions_that_opened_each_other_are_left_out(run):
+    """Files whose clocks disagree may contain such regions."""
     process = run.process()
     one, other = process.thread(), process.thread("other")
     other.send("first")

@@ -1,4 +1,4 @@
-"""Flows in depth-first order: the walk in C beside its twin, on random forests; what does not fit is refused."""
+"""Compare the C kernel for depth-first flow order with its oracle on random forests; invalid columns are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def forests(draw):
 @pytest.mark.parametrize("coalesce", [False, True])
 @given(forest=forests())
 @settings(max_examples=examples(150), deadline=None)
-def test_the_walk_in_c_and_its_twin_give_the_same(coalesce, forest):
+def test_flow_order_kernel_equals_oracle(coalesce, forest):
     parent, label, begin, names, roots = forest
     one = order_flows(parent, label, begin, names, roots, coalesce=coalesce)
     other = order_in_python(parent, label, begin, name_hashes(names), roots, coalesce=coalesce)

@@ -1,4 +1,4 @@
-"""Profiles of functions: small programs whose links, waits and exceptions are known."""
+"""Profile the functions of small programs whose links, waits and exceptions are known."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def links_of(graph):
     return {(names[link.caller], names[link.callee], link.how): link for link in find_profiles(graph).links}
 
 
-def test_a_histogram_has_each_call_in_the_bin_of_its_time(run):
+def test_profile_histogram_has_each_call_in_bin_of_its_time(run):
     thread, now = run.process().thread(), 0
     took = [1, 2, 3, 4, 7, 100, 1000, 1001, 1 << 20]
     for length in took:
@@ -29,7 +29,7 @@ def test_a_histogram_has_each_call_in_the_bin_of_its_time(run):
     assert tuple(np.histogram(took, bounds)[0]) == profile.histogram
 
 
-def test_callers_are_known_across_threads_and_say_how(run):
+def test_profile_links_across_threads_have_their_channel(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     main.enter("main", at=0).enter("parse", at=10).exit("parse", at=30).send("job", at=40, channel="executor.submit")
@@ -44,7 +44,7 @@ def test_callers_are_known_across_threads_and_say_how(run):
     }
 
 
-def test_a_wait_is_of_the_call_that_waited_and_knows_who_ended_it(run):
+def test_profile_wait_belongs_to_waiting_call_and_has_its_source(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     worker.enter("work", at=10).send("answer", at=500, channel="executor.result").exit("work", at=510)
@@ -62,7 +62,7 @@ def test_a_wait_is_of_the_call_that_waited_and_knows_who_ended_it(run):
     assert found["app:main"].waits == found["app:work"].waits == ()
 
 
-def test_profile_counts_no_wait_for_a_message_that_was_there(run):
+def test_profile_has_no_wait_for_message_that_came_earlier(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     worker.enter("work", at=10).send("answer", at=50).exit("work", at=60)
@@ -70,7 +70,7 @@ def test_profile_counts_no_wait_for_a_message_that_was_there(run):
     assert by_label(run.graph())["app:main"].waits == ()
 
 
-def test_exceptions_are_counted_by_where_they_come_from(run):
+def test_profile_counts_exceptions_by_raising_function(run):
     thread = run.process().thread()
     for _ in range(2):
         thread.enter("outer").enter("inner").unwind("inner").unwind("outer")
@@ -91,7 +91,7 @@ def test_profile_of_values_reports_the_last_one(run):
     assert value == Value("size", "x" * 119 + "…", 3)
 
 
-def test_figures_are_kept_beside_the_store_and_found_anew_for_other_files(run, monkeypatch):
+def test_profile_cache_damaged_or_stale_file_is_recomputed(run, monkeypatch):
     monkeypatch.setattr(profile_cache, "SMALL", 0)
     thread = run.process().thread()
     thread.enter("f", at=0).exit("f", at=100)

@@ -1,4 +1,4 @@
-"""Counts of a run that goes on: after any looks, those of one look at everything."""
+"""Counts of a live run after any number of updates equal the counts of one read of the whole run."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ steps = st.lists(
 
 
 def of_graph(folder):
-    """(calls, under way, raised) by function, counted event by event in what is built of the run."""
+    """Return (calls, open calls, raised) by function, counted event by event in the built graph, and the graph."""
     graph, _ = build(folder)
     kinds = {kind: Counter() for kind in (Kind.ENTER, Kind.EXIT, Kind.UNWIND)}
     for kind, site in zip(graph.kind.tolist(), graph.site.tolist(), strict=True):
@@ -33,7 +33,7 @@ def of_graph(folder):
     return {name: (count, count - ended[name] - raised[name], raised[name]) for name, count in begun.items()}, graph
 
 
-def told(counts):
+def counts_by_function(counts):
     found = {}
     for one in counts.functions:  # processes may have a function at different lines
         before = found.get(one.label, (0, 0, 0))
@@ -43,7 +43,7 @@ def told(counts):
 
 @given(steps)
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_live_counts_after_any_growth_are_those_of_the_whole_run(new_run, script):
+def test_live_counts_after_any_growth_equal_counts_of_whole_run(new_run, script):
     growing = Growing(new_run())
     threads = [growing.start().process.thread()]
     tally = Tally(growing.folder)
@@ -64,18 +64,18 @@ def test_live_counts_after_any_growth_are_those_of_the_whole_run(new_run, script
             growing.lives[which % len(growing.lives)].pack()
         elif what == "look":
             growing.write()
-            tally.look()
+            tally.poll()
     growing.write()
-    counts = tally.look()
+    counts = tally.poll()
     expected, graph = of_graph(growing.folder)
-    assert told(counts) == expected
+    assert counts_by_function(counts) == expected
     assert (counts.events, counts.processes) == (len(graph), len(growing.lives))
     assert counts.calls == sum(calls for calls, _, _ in expected.values())
     growing.finish()
-    assert tally.look() == counts == Tally(growing.folder).look()
+    assert tally.poll() == counts == Tally(growing.folder).poll()
 
 
-def test_a_look_reads_only_what_was_added(run, monkeypatch):
+def test_live_counts_update_reads_only_added_records(run, monkeypatch):
     from clew.graph.ops.profile import live_counts as module
 
     growing = Growing(run)
@@ -84,21 +84,21 @@ def test_a_look_reads_only_what_was_added(run, monkeypatch):
     tally = Tally(growing.folder)
     work(thread, 200, 2000)
     growing.write()
-    tally.look()
+    tally.poll()
     read = []
     decode = module.decode
     monkeypatch.setattr(module, "decode", lambda parts: (read.append(sum(map(len, parts))), decode(parts))[1])
     live.pack()
     growing.write()
-    tally.look()
+    tally.poll()
     assert sum(read) == 0
     thread.enter("f").exit("f")
     growing.write()
-    assert told(tally.look()) == {"app:f": (201, 0, 0)}
+    assert counts_by_function(tally.poll()) == {"app:f": (201, 0, 0)}
     assert sum(read) == 32
 
 
-def test_errors_are_counted_and_what_was_dropped_stays_counted(run):
+def test_live_counts_include_errors_and_dropped_records(run):
     growing = Growing(run, keep_newest=True)
     live = growing.start()
     thread = live.process.thread()
@@ -108,18 +108,18 @@ def test_errors_are_counted_and_what_was_dropped_stays_counted(run):
         work(thread, 60, 3900)
         calls += 60
         growing.write()
-        counts = tally.look()
+        counts = tally.poll()
         live.pack()
         live.drop()
     growing.write()
-    assert tally.look().calls == counts.calls == calls
+    assert tally.poll().calls == counts.calls == calls
     assert counts.errors == 0
     thread.log("bad", 40).log("worse", 50).log("odd", 30)
     growing.write()
-    assert tally.look().errors == 2
+    assert tally.poll().errors == 2
 
 
-def test_a_folder_that_is_no_run_or_is_gone_counts_nothing(tmp_path):
-    assert Tally(tmp_path / "gone").look() == Counts()
+def test_live_counts_of_missing_or_invalid_run_are_empty(tmp_path):
+    assert Tally(tmp_path / "gone").poll() == Counts()
     (tmp_path / "1-0000000000000001.clew").write_bytes(b"\xff" * 100_000)
-    assert Tally(tmp_path).look() == Counts()
+    assert Tally(tmp_path).poll() == Counts()

@@ -1,4 +1,4 @@
-"""Dominators of slices against networkx on the event-by-event graph."""
+"""Compare the dominators of slices with those of networkx on the event-by-event graph."""
 
 import networkx as nx
 import numpy as np
@@ -14,7 +14,7 @@ from tests.support.examples import examples
 
 
 def events_of(slice_):
-    """The slice as networkx has it, in the direction of its paths, below a root "all" of its roots."""
+    """Return the slice as a networkx graph along its paths, with an added root "all" above its roots."""
     graph, made = slice_.graph, nx.DiGraph()
     rows = slice_.events().tolist()
     ways = [(int(graph.edge_src[edge]), int(graph.edge_dst[edge])) for edge in slice_.edges().tolist()]
@@ -27,7 +27,7 @@ def events_of(slice_):
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_dominators_are_those_of_networkx(graphs, direction):
+def test_dominators_of_slice_equal_networkx(graphs, direction):
     @settings(max_examples=examples(150), deadline=None)
     @given(st.data())
     def check(data):
@@ -50,7 +50,7 @@ def test_dominators_are_those_of_networkx(graphs, direction):
         passed = found.stretches(event)
         assert {row for ends in passed for row in ends} <= chain
         assert passed[-1][1] == event
-        # What all paths have in common that cannot go on.
+        # The events that all paths to the graph's ends share.
         ends = [row for row in made if row != "all" and not made.out_degree(row)]
         common = set(made) - {"all"}
         for end in ends:
@@ -71,7 +71,7 @@ def test_dominators_are_those_of_networkx(graphs, direction):
 
 @settings(max_examples=examples(400), deadline=None)
 @given(st.data())
-def test_the_kernel_and_its_twin_give_the_same_bytes_and_those_are_what_networkx_finds(data):
+def test_dominators_kernel_equals_oracle_and_networkx(data):
     nodes = data.draw(st.integers(1, 14))
     node = st.integers(0, nodes - 1)
     ways = data.draw(st.lists(st.tuples(node, node), max_size=40))
@@ -89,7 +89,7 @@ def test_the_kernel_and_its_twin_give_the_same_bytes_and_those_are_what_networkx
 
 
 def test_dominators_of_hundred_thousand_diamonds_take_linear_time():
-    # Each of a row of events starts a task, which one of a second row waits for.
+    # Each event of one row starts a task, and an event of a second row waits for it.
     count = 100_000
     main, waits, tasks = (np.arange(count) + count * part for part in range(3))
     ways = [(main[:-1], main[1:]), (main[-1:], waits[:1]), (waits[:-1], waits[1:]), (main, tasks), (tasks, waits)]
@@ -97,12 +97,12 @@ def test_dominators_of_hundred_thousand_diamonds_take_linear_time():
     above, reached = _structure.dominators(3 * count, source, target, np.zeros(1, np.uint32))
     found = np.frombuffer(above, np.int32)
     assert found[main].tolist() == [-1, *range(count - 1)] and found[tasks].tolist() == main.tolist()
-    # Whichever is waited for, its own task is a way there, and the first one another: they part at the very first event.
+    # Each wait is reached through its own task and through the first task; these paths part at the first event.
     assert not found[waits].any()
     assert len(reached) == 4 * 3 * count
 
 
-def test_nodes_that_there_are_not_are_refused_by_both():
+def test_dominators_kernel_and_oracle_refuse_unknown_nodes():
     one, none = np.array([1], np.uint32), np.zeros(0, np.uint32)
     for implementation in (_structure, structure):
         for given_, name in (
@@ -114,7 +114,7 @@ def test_nodes_that_there_are_not_are_refused_by_both():
                 implementation.dominators(1, *given_)
 
 
-def test_an_event_beside_the_slice_has_no_dominators_in_it(graph_of):
+def test_dominators_of_event_outside_the_slice_are_refused(graph_of):
     graph = graph_of([[0, 0], [1]], [(0, 2)])
     found = slice_events(graph, [1], "forward").dominators()
     with pytest.raises(ClewError, match="event 2 is not in this slice"):
@@ -122,7 +122,7 @@ def test_an_event_beside_the_slice_has_no_dominators_in_it(graph_of):
     assert slice_events(graph, [], "forward").dominators().common() == []
 
 
-def test_both_ways_of_a_fan_out_pass_where_it_began_and_where_it_came_together(run):
+def test_dominators_of_fan_out_are_its_fork_and_its_join(run):
     process = run.process()
     main, one, two = process.thread(), process.thread("one"), process.thread("two")
     main.enter("main").send("a").send("b")
@@ -138,7 +138,7 @@ def test_both_ways_of_a_fan_out_pass_where_it_began_and_where_it_came_together(r
     assert found.stretches(left)[-1] == (graph.strands[1].start, left)
 
 
-def test_ways_that_part_meet_where_all_of_them_go_through(run):
+def test_dominators_meeting_is_the_event_where_all_paths_meet(run):
     process = run.process()
     root, main, one, two = (process.thread(name) for name in ("root", "main", "one", "two"))
     root.enter("root").log("begins").send("go")
@@ -149,6 +149,6 @@ def test_ways_that_part_meet_where_all_of_them_go_through(run):
     graph = run.graph()
     end = graph.strands[1].stop - 1
     met = slice_events(graph, [end]).dominators().meeting(0)
-    # Back from the joins one way goes on in main itself, one to either thread; from "left" one comes to where a was sent.
+    # From the joins, one path leads back in main and one to each thread; from "left" it leads to where a was sent.
     assert (graph.event(met).kind, graph.event(met).key) == ("send", "a")
     assert slice_events(graph, [graph.strands[0].stop - 1]).dominators().meeting(0) is None

@@ -1,4 +1,4 @@
-"""The interval slice against the event-by-event traversal, and against networkx, on random graphs."""
+"""Compare the interval slice with the event-by-event traversal and with networkx on random graphs."""
 
 from collections import deque
 
@@ -23,7 +23,7 @@ KERNELS = {"c": _structure, "python": structure}
 
 
 def neighbours(graph, forward):
-    """Per event the (event, hops, network hops) one causal edge away: fall-through in its region, and the stored edges."""
+    """Return per event the neighbours along one causal edge: the next event of its region, and the stored edges."""
     following = [[] for _ in range(len(graph))]
     latest = {}
     for event in range(len(graph)):
@@ -39,7 +39,7 @@ def neighbours(graph, forward):
 
 
 def naive_slice(graph, roots, direction, max_hops=None, max_network_hops=None, edge_filter=None, stops=()):
-    """Every (event, hops, network hops) that is not worse than a known one, one event at a time."""
+    """Return the slice found event by event, keeping each (event, hops, network hops) that no known one dominates."""
     following = neighbours(graph, direction == "forward")
     best = {}
     queue = deque((root, 0, 0) for root in roots)
@@ -58,7 +58,7 @@ def naive_slice(graph, roots, direction, max_hops=None, max_network_hops=None, e
                 continue
             if max_network_hops is not None and network_hops + network_hop > max_network_hops:
                 continue
-            # Without a limit the count does not tell states apart.
+            # Without a limit the count does not distinguish states.
             queue.append(
                 (
                     other,
@@ -71,7 +71,7 @@ def naive_slice(graph, roots, direction, max_hops=None, max_network_hops=None, e
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 @pytest.mark.parametrize("implementation", KERNELS)
-def test_the_interval_slice_equals_the_naive_one(graphs, direction, implementation, monkeypatch):
+def test_interval_slice_equals_naive_slice(graphs, direction, implementation, monkeypatch):
     monkeypatch.setattr(structure_module, "kernel", KERNELS[implementation])
 
     @settings(max_examples=examples(400), deadline=None)
@@ -108,7 +108,7 @@ def test_the_interval_slice_equals_the_naive_one(graphs, direction, implementati
 
 @pytest.mark.parametrize("direction", ["forward", "backward", "both"])
 @pytest.mark.parametrize("implementation", KERNELS)
-def test_slices_both_ways_and_up_to_some_events_equal_the_naive_ones(graphs, direction, implementation, monkeypatch):
+def test_two_way_slice_with_stops_equals_naive_slice(graphs, direction, implementation, monkeypatch):
     monkeypatch.setattr(structure_module, "kernel", KERNELS[implementation])
 
     @settings(max_examples=examples(150), deadline=None)
@@ -138,7 +138,7 @@ def test_slices_both_ways_and_up_to_some_events_equal_the_naive_ones(graphs, dir
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_a_slice_without_limits_is_what_networkx_reaches(graphs, direction):
+def test_interval_slice_without_limits_equals_networkx(graphs, direction):
     @settings(max_examples=examples(200), deadline=None)
     @given(st.data())
     def check(data):
@@ -157,7 +157,7 @@ def test_a_slice_without_limits_is_what_networkx_reaches(graphs, direction):
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_a_slice_along_some_kinds_of_edges_is_what_scipy_reaches(graphs, direction):
+def test_interval_slice_along_some_edge_kinds_equals_scipy(graphs, direction):
     @settings(max_examples=examples(200), deadline=None)
     @given(st.data())
     def check(data):
@@ -172,7 +172,7 @@ def test_a_slice_along_some_kinds_of_edges_is_what_scipy_reaches(graphs, directi
         roots = data.draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=3))
         order = np.lexsort((np.arange(count), graph.region))
         on = np.flatnonzero(graph.region[order][1:] == graph.region[order][:-1])
-        # One more vertex leads to all roots.
+        # An extra vertex leads to all roots.
         source = np.concatenate((graph.edge_src[allowed], order[on]))
         target = np.concatenate((graph.edge_dst[allowed], order[on + 1]))
         if direction == "backward":
@@ -186,7 +186,7 @@ def test_a_slice_along_some_kinds_of_edges_is_what_scipy_reaches(graphs, directi
     check()
 
 
-def test_handlers_that_a_loop_runs_one_after_the_other_do_not_depend_on_each_other(run):
+def test_interval_slice_excludes_earlier_handlers_of_the_same_loop(run):
     client, server = run.process("client").thread(), run.process("server").thread()
     client.send(1).send(2)
     server.enter("serve")
@@ -203,7 +203,7 @@ def test_handlers_that_a_loop_runs_one_after_the_other_do_not_depend_on_each_oth
     ]
 
 
-def test_a_filter_may_be_a_function_of_an_edge(graph_of):
+def test_interval_slice_edge_filter_may_be_a_function(graph_of):
     graph = graph_of([[0, 0], [1, 1], [2, 2]], [(0, 2), (1, 4)])
     assert slice_events(
         graph, [0], "forward", edge_filter=lambda edge: graph.edge_dst[edge] == 4
@@ -219,14 +219,14 @@ def test_a_filter_may_be_a_function_of_an_edge(graph_of):
         ({"edge_filter": [True, False]}, "one truth value per edge, 1; this one has 2"),
     ],
 )
-def test_wrong_arguments_are_refused_in_a_sentence(graph_of, arguments, message):
+def test_interval_slice_wrong_arguments_are_refused(graph_of, arguments, message):
     graph = graph_of([[0], [1]], [(0, 1)])
     with pytest.raises(ClewError) as error:
         slice_events(**{"graph": graph, "roots": [0], **arguments})
     assert message in str(error.value)
 
 
-def test_slice_leaves_out_earlier_lock_owner_unless_sync_edges_are_asked_for(run):
+def test_interval_slice_excludes_earlier_lock_owner_by_default(run):
     process = run.process()
     holder, setter, main = process.thread("holder"), process.thread("setter"), process.thread()
     holder.log("held").release(1)

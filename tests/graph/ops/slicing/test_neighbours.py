@@ -1,4 +1,4 @@
-"""Walking by hand, one edge at a time, exactly; and requests by the structure of their flows."""
+"""Walk the graph one edge at a time, and group requests by the structure of their flows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def walked(run) -> Run:
     return open_run(run.write())
 
 
-def test_each_step_of_a_walk_is_exact(walked):
+def test_event_neighbours_in_every_direction_are_exact(walked):
     event = walked.graph.event
 
     def ids(way):
@@ -43,20 +43,20 @@ def test_each_step_of_a_walk_is_exact(walked):
     assert ids("previous") == [None, 0, 1, 2, 3, 4, 5, None, 7, 8, 9, None]
     assert ids("cause")[9] == 4 and ids("cause")[11] == 10 and ids("cause")[0] is None
     assert ids("effect") == [None, None, 7, 7, 7, None, None, 11, 11, 11, 11, None]
-    # A strand's own life begins with its first event; of what opened a scope the one around it is asked for.
+    # A strand's scope begins with its first event; the scope of a scope's begin is the scope around it.
     assert ids("scope") == [None, 0, 0, 2, 2, 2, 0, None, 7, 7, 7, None]
     assert ids("caller")[1] == 0 and ids("caller")[9] == 8 and ids("caller")[0] is None
     assert [step.id for step in event(9).why()][:2] == [9, 4]
 
 
-def test_the_cause_is_the_next_step_of_why_without_walking_further(walked):
+def test_event_cause_is_the_second_step_of_why(walked):
     for row in range(12):
         event = walked.graph.event(row)
         steps = event.why()
         assert event.cause() == (steps[1] if len(steps) > 1 else None)
 
 
-def test_up_and_down_lead_between_an_event_and_the_nodes_that_hold_it(walked):
+def test_up_and_down_lead_between_event_and_its_nodes(walked):
     graph = walked.graph
     functions, threads = aggregate(graph, "function"), aggregate(graph, "thread")
     node = up(functions, 9)
@@ -69,7 +69,7 @@ def test_up_and_down_lead_between_an_event_and_the_nodes_that_hold_it(walked):
     assert up(part, 1) == -1
 
 
-def test_neighbours_are_the_edges_of_the_expanded_graph(graphs):
+def test_neighbours_equal_edges_of_expanded_graph(graphs):
     @settings(max_examples=examples(200), deadline=None)
     @given(st.data())
     def check(data):
@@ -104,7 +104,7 @@ def test_neighbours_of_chosen_events_are_rows(walked):
 
 
 def shapes(run, orders, pause=lambda: None):
-    """Requests that each call functions, in an order, in other threads."""
+    """Return a run whose requests each call functions in the given order in other threads."""
     process = run.process()
     main = process.thread()
     workers = [process.thread(f"worker-{number}") for number in range(2)]
@@ -118,7 +118,7 @@ def shapes(run, orders, pause=lambda: None):
     return open_run(run.write())
 
 
-def test_requests_of_one_structure_are_one_category_whatever_took_how_long(new_run):
+def test_categories_group_requests_by_structure_not_duration(new_run):
     chance = random.Random(3)
     run = new_run("one")
 
@@ -138,7 +138,7 @@ def test_requests_of_one_structure_are_one_category_whatever_took_how_long(new_r
     assert opened.requests.categories("process").count() == 1
 
 
-def test_children_of_one_name_are_told_apart_by_what_is_below_them(new_run):
+def test_categories_order_of_equal_children_does_not_matter(new_run):
     def build(name, deep_first):
         run = new_run(name)
         process = run.process()
@@ -168,7 +168,7 @@ def test_children_of_one_name_are_told_apart_by_what_is_below_them(new_run):
         (lambda run: run.events.neighbours().slice(), "run.slice(*(row.neighbour for row in …))"),
     ],
 )
-def test_neighbours_with_wrong_arguments_are_refused_with_what_to_write(walked, ask, message):
+def test_neighbours_with_wrong_arguments_are_refused_with_advice(walked, ask, message):
     with pytest.raises(ClewError) as refused:
         ask(walked)
     assert message in str(refused.value)

@@ -1,4 +1,4 @@
-"""Slices both ways and up to some events, against networkx on the graph of events with what is behind the stops cut off."""
+"""Compare slices in both directions and with stops with networkx on the event graph without edges after the stops."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def reached(graph, roots, direction, stops, allowed):
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward", "both"])
-def test_two_way_slice_is_what_networkx_reaches_without_edges_after_stops(graphs, direction):
+def test_two_way_slice_equals_networkx_without_edges_after_stops(graphs, direction):
     @settings(max_examples=examples(250), deadline=None)
     @given(st.data())
     def check(data):
@@ -54,7 +54,7 @@ def test_two_way_slice_is_what_networkx_reaches_without_edges_after_stops(graphs
         def label(event: Event) -> str:
             return "abc"[event.id % 3 if event.id % 5 else 0]
 
-        # Condensed, it is the connected stretches of one label of the part's own edges.
+        # Condensed, its nodes are the components connected by the slice's own edges between equal labels.
         same = expanded(graph, allowed).subgraph(expected)
         same = nx.Graph((a, b) for a, b in same.edges if label(Event(graph, a)) == label(Event(graph, b)))
         same.add_nodes_from(expected)
@@ -67,7 +67,7 @@ def test_two_way_slice_is_what_networkx_reaches_without_edges_after_stops(graphs
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_without_stops_it_is_the_slice_with_any_limit(graphs, direction):
+def test_two_way_slice_without_stops_equals_interval_slice(graphs, direction):
     @settings(max_examples=examples(60), deadline=None)
     @given(st.data())
     def check(data):
@@ -85,14 +85,14 @@ def opened(run) -> Run:
     return store(run)
 
 
-def test_a_question_for_both_ways_is_the_union(opened):
+def test_two_way_slice_both_is_union_of_directions(opened):
     logs = opened.events.where(kind="log")
     both = set(logs.slice("both").ids().tolist())
     assert both == set(logs.slice("backward").ids().tolist()) | set(logs.slice("forward").ids().tolist())
     assert opened.requests.named("Read").slice("both").count() > 0
 
 
-def test_a_walk_back_ends_at_what_it_is_asked_to_end_at(opened):
+def test_two_way_slice_until_ends_at_those_events(opened):
     graph, errors = opened.graph, opened.events.where(level="ERROR")
     whole = errors.slice("backward")
     by_query = errors.slice("backward", until=opened.events.where(kind="receive"))
@@ -103,7 +103,7 @@ def test_a_walk_back_ends_at_what_it_is_asked_to_end_at(opened):
     assert set(by_query.ids().tolist()) < set(whole.ids().tolist())
     assert by_query.aggregate("process").count() == 1
     assert by_query.edges().tolist() == [] and len(graph.edge_src)
-    # Of an event that it ends at, nothing more is in it.
+    # The slice does not continue after an event that it stops at.
     assert errors.slice("backward", until=errors).ids().tolist() == errors.ids().tolist()
 
 
@@ -127,7 +127,7 @@ def test_two_way_slice_follows_only_the_given_kinds_of_edges(run):
     assert texts(edge_kinds=["use", "state"], edge_filter=lambda edge: opened.graph.edge_kind[edge] != 1) == {"read"}
 
 
-def test_a_slice_is_spelled_with_all_that_was_asked(opened):
+def test_two_way_slice_repr_has_all_arguments(opened):
     query = opened.events.where(kind="log").slice(
         "both", max_hops=3, edge_kinds=["sync", "use"], until=opened.events.where(kind="send")
     )
@@ -154,22 +154,22 @@ def test_a_slice_is_spelled_with_all_that_was_asked(opened):
         (lambda run: run.events.slice("both").critical_path(), 'write .slice("backward") or .slice("forward")'),
         (
             lambda run: run.events.slice(until=run.events.where(kind="log")).aggregate("module").critical_path(),
-            "a critical path goes one way and to the end",
+            "a critical path needs a slice in one direction and to the end",
         ),
-        (lambda run: run.events.slice("both").dominators(), "dominators are of a slice that goes one way"),
+        (lambda run: run.events.slice("both").dominators(), "dominators need a slice in one direction"),
         (
             lambda run: run.events.slice(edge_kinds=["use"], edge_filter=[True] * 99).count(),
             "an edge filter has one truth value per edge",
         ),
     ],
 )
-def test_two_way_slice_with_wrong_arguments_is_refused_with_what_to_write(opened, ask, message):
+def test_two_way_slice_with_wrong_arguments_is_refused_with_advice(opened, ask, message):
     with pytest.raises(ClewError) as refused:
         ask(opened)
     assert message in str(refused.value)
 
 
-def test_a_slice_stops_only_at_events_of_its_own_run(new_run):
+def test_two_way_slice_until_event_of_another_run_is_refused(new_run):
     one, other = store(new_run("one")), store(new_run("other"))
     with pytest.raises(ClewError, match="events of the same run"):
         one.events.slice(until=other.events.where(kind="log"))

@@ -1,4 +1,4 @@
-"""Bars of calls and tiles of them: the C beside its twin, and both beside what the definitions say, on random records."""
+"""Compare the C kernel for bars and tiles with its oracle, and both with their definitions, on random records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def columns(strands):
 
 
 def regular(rng, length):
-    """A strand whose calls nest, with pauses in them."""
+    """Return the records of a strand whose calls nest and pause."""
     stack, asleep, found = [], [], []
     for _ in range(length):
         what, after = rng.integers(0, 6), int(rng.integers(0, 200))
@@ -57,7 +57,7 @@ def made_by(painter, monkeypatch, strands):
 
 @settings(max_examples=examples(80))
 @given(streams, st.integers(-50, 500), st.integers(0, 8), st.integers(1, 20), st.integers(1, 9))
-def test_c_and_its_twin_make_and_paint_the_same(strands, begin, shift, buckets, named):
+def test_bars_kernel_equals_numpy_oracle(strands, begin, shift, buckets, named):
     with pytest.MonkeyPatch.context() as patch:
         found = [made_by(painter, patch, strands) for painter in PAINTERS]
         (one, one_depth), (two, two_depth) = found
@@ -77,8 +77,8 @@ def test_c_and_its_twin_make_and_paint_the_same(strands, begin, shift, buckets, 
 
 @settings(max_examples=examples(60))
 @given(st.integers(0, 10_000), st.integers(0, 120))
-def test_bars_are_those_of_a_stack(seed, length):
-    """Every nanosecond of a strand, beside a stack of its own."""
+def test_bars_equal_simulated_call_stack(seed, length):
+    """Compare the bars at every nanosecond with a simulated call stack."""
     events = regular(np.random.default_rng(seed), length)
     kind, site, ts, start = columns([events])
     depths, exact, _ = bars_of(kind, site, ts, start)
@@ -97,7 +97,7 @@ def test_bars_are_those_of_a_stack(seed, length):
                 assert running == stack
 
 
-def test_a_suspended_call_is_a_bar_until_its_place_is_taken_or_its_caller_ends():
+def test_bars_suspended_call_ends_with_next_sibling_or_caller():
     e, x, s, r = Kind.ENTER, Kind.EXIT, Kind.SUSPEND, Kind.RESUME
     events = [(e, 0, 0), (e, 1, 10), (s, 1, 10), (e, 2, 10), (x, 2, 10), (r, 1, 10), (s, 1, 10), (x, 0, 10)]
     depths, exact, depth = bars_of(*columns([events]))
@@ -107,7 +107,7 @@ def test_a_suspended_call_is_a_bar_until_its_place_is_taken_or_its_caller_ends()
     ]  # fmt: skip
 
 
-def test_rows_do_not_overlap_and_no_level_adds_or_loses_time():
+def test_bars_levels_do_not_overlap_and_keep_total_time():
     events = [regular(np.random.default_rng(seed), 3000) for seed in range(3)]
     kind, site, ts, start = columns(events)
     depths, exact, _ = bars_of(kind, site, ts, start)
@@ -127,7 +127,7 @@ def test_rows_do_not_overlap_and_no_level_adds_or_loses_time():
                 assert (of["end"] - of["begin"])[is_joined].max(initial=0) < 2 << level.shift
 
 
-def test_a_bucket_shows_what_fills_most_of_it():
+def test_bars_paint_bucket_shows_its_longest_function():
     events = regular(np.random.default_rng(7), 4000)
     kind, site, ts, start = columns([events])
     depths, exact, _ = bars_of(kind, site, ts, start)
@@ -153,7 +153,7 @@ def test_a_bucket_shows_what_fills_most_of_it():
                     assert cover == min(255, max(1, int(sum(ns.values()) / (1 << shift) * 255)))
 
 
-def test_wide_buckets_hold_as_much_time_as_narrow_ones():
+def test_bars_paint_wide_buckets_keep_total_time():
     events = regular(np.random.default_rng(3), 20_000)
     kind, site, ts, start = columns([events])
     depths, exact, _ = bars_of(kind, site, ts, start)
@@ -169,7 +169,7 @@ def test_wide_buckets_hold_as_much_time_as_narrow_ones():
 
 
 @pytest.mark.parametrize("painter", PAINTERS, ids=lambda painter: painter.__name__)
-def test_damaged_bars_are_an_error(painter):
+def test_bars_damaged_input_raises(painter):
     good = np.array([(0, 10, 1, 0)], BAR)
     start = np.array([0, 1], np.int64)
     cells, covers = np.zeros((1, 4), np.uint16), np.zeros((1, 4), np.uint8)

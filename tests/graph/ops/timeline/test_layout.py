@@ -1,4 +1,4 @@
-"""A run's timeline: single calls, arrows and its files, beside the graph that it is of."""
+"""Compare a timeline's calls, arrows and files with the graph it was made from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ITEMS = 20
 
 @pytest.fixture
 def handed(run):
-    """Two threads: one hands items to the other, each of which takes longer to arrive than the one before."""
+    """Return a run in which a thread hands items to another, each arriving later than the one before."""
     process = run.process()
     main, worker = process.thread("MainThread"), process.thread("worker")
     main.enter("main", at=100)
@@ -35,7 +35,7 @@ def spot_of(graph, timeline, *point, **more):
     return found and (graph.function(found.event), found.begin, found.end)
 
 
-def test_a_call_is_found_by_strand_depth_and_time(handed):
+def test_timeline_spot_finds_call_by_strand_depth_and_time(handed):
     graph = handed.graph()
     timeline = Timeline.of(graph)
     zero = 100 - graph.at("ts", 0)  # times count from the run's start
@@ -52,13 +52,13 @@ def test_a_call_is_found_by_strand_depth_and_time(handed):
     make = timeline.spot(0, 1, at(3200))
     first, inside = timeline.inside(make)
     assert graph.function(first.event) == "app:part" and inside == 100
-    assert timeline.beside(0, 1, at(3300), 1).begin == at(4200)
-    assert timeline.beside(0, 1, at(3300), -1).begin == at(2200)
-    assert timeline.beside(0, 1, at(3700), -1).begin == at(3200)
-    assert timeline.beside(0, 1, at(200), -1) is None
+    assert timeline.neighbour(0, 1, at(3300), 1).begin == at(4200)
+    assert timeline.neighbour(0, 1, at(3300), -1).begin == at(2200)
+    assert timeline.neighbour(0, 1, at(3700), -1).begin == at(3200)
+    assert timeline.neighbour(0, 1, at(200), -1) is None
 
 
-def test_times_of_functions_and_rows_are_those_of_the_calls(handed):
+def test_timeline_totals_of_functions_and_rows_equal_calls(handed):
     graph = handed.graph()
     timeline = Timeline.of(graph)
     site = graph.site[graph.calls.enter]
@@ -67,7 +67,7 @@ def test_times_of_functions_and_rows_are_those_of_the_calls(handed):
     assert timeline.row_ns[timeline.bars.row(0, 0)] == 90_000 - 100
 
 
-def test_arrows_are_the_use_edges_that_touch_the_time(handed):
+def test_timeline_arrows_are_use_edges_in_the_time_range(handed):
     graph = handed.graph()
     timeline = Timeline.of(graph)
     both = np.ones(len(graph.strands), bool)
@@ -86,7 +86,7 @@ def test_arrows_are_the_use_edges_that_touch_the_time(handed):
     assert len(timeline.arrows_in(0, 10**6, both, 100)[0]) == 0
 
 
-def test_timeline_is_cached_next_to_store_until_its_files_do_not_fit(handed, monkeypatch):
+def test_timeline_cache_with_damaged_file_is_rebuilt(handed, monkeypatch):
     monkeypatch.setattr(timeline_cache, "SMALL", 0)
     folder = handed.write()
     graph, _ = store.open_graph(folder)
@@ -105,7 +105,7 @@ def test_timeline_is_cached_next_to_store_until_its_files_do_not_fit(handed, mon
     for file in sorted(kept.iterdir()):
         data = file.read_bytes()
         for damaged in (data[:-1], data[:-1] + bytes([data[-1] ^ 1]), data[:1]) if data else ():
-            # It may be mapped: what is mapped stays as it was.
+            # The file may be memory-mapped; replacing it keeps the mapped content.
             file.unlink()
             file.write_bytes(damaged)
             assert same(timeline_cache.timeline_of(folder, info, graph)), file.name
@@ -113,7 +113,7 @@ def test_timeline_is_cached_next_to_store_until_its_files_do_not_fit(handed, mon
     assert same(timeline_cache.timeline_of(folder, info, graph))
 
 
-def test_a_run_without_calls_has_an_empty_timeline(run):
+def test_timeline_of_run_without_calls_is_empty(run):
     process = run.process()
     process.thread().log("nothing")
     timeline = Timeline.of(run.graph())

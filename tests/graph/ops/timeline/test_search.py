@@ -1,4 +1,4 @@
-"""A search in a timeline finds what a look at every event finds, in the same order, from wherever one goes on."""
+"""A timeline search finds the same events in the same order as a scan of all events, from any starting event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("read", "reread", "write", "Wait")
 
 @pytest.fixture(params=range(5))
 def finder(run, request):
-    """Threads that call each other's functions at random, often at the same time, and write lines on the way."""
+    """Return a finder over threads that call functions at random, often at the same time, and log lines."""
     chance = random.Random(request.param)
     process = run.process()
     for number in range(3):
@@ -38,7 +38,7 @@ def finder(run, request):
 
 
 def all_of(graph, text):
-    """Time and number of every event that a search is to find."""
+    """Return time and number of every event that a search should find."""
     found = []
     for event in range(len(graph)):
         kind = graph.at("kind", event)
@@ -49,7 +49,7 @@ def all_of(graph, text):
 
 
 @pytest.mark.parametrize("text", ["read", "WAIT", "er", "line 1", "app:", "nowhere"])
-def test_search_goes_through_all_hits_in_both_directions(finder, text):
+def test_search_visits_all_hits_in_both_directions(finder, text):
     graph = finder.graph
     wanted = all_of(graph, text)
     found = finder.find(text)
@@ -65,7 +65,7 @@ def test_search_goes_through_all_hits_in_both_directions(finder, text):
             ns, event = match.ns, match.event
             seen.append((ns, event))
         assert seen == expected
-        if wanted:  # behind the last one comes the first
+        if wanted:  # the first follows the last
             assert finder.find(text, by, ns, event).match[:2] == expected[0]
 
 
@@ -80,7 +80,7 @@ def test_search_continues_from_any_event(finder):
         assert finder.find("re", -1, *here).match[:2] == before
 
 
-def test_a_line_is_in_the_call_that_wrote_it(run):
+def test_search_log_line_is_in_the_call_that_wrote_it(run):
     thread = run.process().thread("main")
     thread.enter("outer", at=10).enter("inner", at=20).log("here it is", at=30).exit("inner", at=40).exit(
         "outer", at=50
@@ -90,7 +90,7 @@ def test_a_line_is_in_the_call_that_wrote_it(run):
     assert (match.is_log, graph.function(match.spot.event), match.spot.depth) == (True, "app:inner", 1)
 
 
-def test_a_call_that_goes_on_is_one(run):
+def test_search_resumed_call_is_counted_once(run):
     thread = run.process().thread("main")
     thread.step("task", at=5).enter("work", at=10).suspend("work", at=20).stop("task", at=25)
     thread.step("task", at=30).resume("work", at=40).exit("work", at=50).stop("task", at=55)

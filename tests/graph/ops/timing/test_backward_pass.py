@@ -1,4 +1,4 @@
-"""The walk back along a critical path in C against the same in Python, on graphs that no program would record."""
+"""Compare the C kernel for walking back along a critical path with its Python oracle on arbitrary graphs."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ RANDOM = settings(
 
 
 def of_random(data, graphs):
-    """A graph of any kinds of events, and times that never fall along a strand but may along an edge."""
+    """Return a graph of random events whose times ascend along strands but may descend along edges."""
     graph = data.draw(graphs)
     events = len(graph)
     graph.kind[:] = data.draw(st.lists(st.sampled_from(KINDS), min_size=events, max_size=events))
@@ -53,7 +53,7 @@ def columns_of(pieces):
 @pytest.mark.parametrize("direction", ["backward", "forward"])
 @RANDOM
 @given(data=st.data())
-def test_both_walks_give_the_same_path(graphs, direction, data):
+def test_backward_pass_kernel_equals_oracle(graphs, direction, data):
     graph = of_random(data, graphs)
     cut = slice_events(graph, [data.draw(st.integers(0, len(graph) - 1))], direction)
     rows = cut.events()
@@ -65,8 +65,8 @@ def test_both_walks_give_the_same_path(graphs, direction, data):
 
 @RANDOM
 @given(data=st.data())
-def test_a_question_leaves_nothing_behind_for_the_next(graphs, data):
-    """Scratch is shared by slices, what is gathered of them, and walks."""
+def test_backward_pass_does_not_depend_on_earlier_queries(graphs, data):
+    """Slices, aggregation and path walks share scratch memory."""
     graph = of_random(data, graphs)
     asked = data.draw(st.lists(st.integers(0, len(graph) - 1), min_size=2, max_size=4))
     alone = []
@@ -79,7 +79,7 @@ def test_a_question_leaves_nothing_behind_for_the_next(graphs, data):
 
 
 @pytest.mark.parametrize(("column", "value"), [("src", 99), ("dst", -1), ("strand", 7), ("region", 50), ("site", 1)])
-def test_columns_that_are_not_of_the_graph_are_refused_by_name(graph_of, column, value):
+def test_backward_pass_invalid_column_is_refused_by_name(graph_of, column, value):
     graph = graph_of([[0, 0, 0], [1, 1, 1]], [(1, 4), (4, 2)])
     cut = slice_events(graph, [2])
     follow = np.ones(2, bool)
@@ -93,7 +93,7 @@ def test_columns_that_are_not_of_the_graph_are_refused_by_name(graph_of, column,
         graph.structure.plane.path(False, 2, 0, columns)
 
 
-def test_an_event_that_there_is_not_is_refused(graph_of):
+def test_backward_pass_unknown_event_is_refused(graph_of):
     graph = graph_of([[0, 0]], [])
     columns = backward_pass._columns(
         graph, backward_pass.Extent(False, slice_events(graph, [1]).bounds, np.zeros(0, bool))

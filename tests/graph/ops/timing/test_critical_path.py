@@ -1,4 +1,4 @@
-"""Critical paths computed by hand."""
+"""Compare critical paths with hand-computed values."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -30,7 +30,7 @@ def test_critical_path_of_one_strand_is_the_strand(run):
     assert table(path.project("process")) == [("server", 0, 100, 100, 0, 0)]
 
 
-def test_the_path_jumps_to_what_ended_a_wait(run):
+def test_critical_path_jumps_to_the_event_that_ended_a_wait(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     main.enter("main", at=0).send("job", at=100)
@@ -58,14 +58,14 @@ def test_critical_path_through_wait_for_several_takes_the_last(run):
     path = path_to(graph, end_of(graph, 0))
     assert [s.label.removeprefix("app:") for s in path.segments] == ["main", "slow", "main"]
     slow = path.segments[1]
-    # 500 sooner, and the quick one would have been waited for.
+    # If it ended 500 sooner, main would wait for the quick one instead.
     assert (slow.self_ns, slow.slack_ns) == (780, 500)
     assert path.savings(10) == [2, 78, 7]
     assert path.savings(100)[1] == 500
     assert path.savings(50)[0] == 10
 
 
-def test_work_done_before_it_was_asked_for_is_not_on_the_path(run):
+def test_critical_path_excludes_work_done_before_the_wait(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     main.enter("main", at=0).send("job", at=100)
@@ -76,7 +76,7 @@ def test_work_done_before_it_was_asked_for_is_not_on_the_path(run):
     assert table(path) == [("main", 0, 1100, 1100, 0, 0)]
 
 
-def test_a_message_that_waited_for_its_handler_keeps_its_cause_on_the_path(run):
+def test_critical_path_includes_sender_of_queued_message(run):
     client, server = run.process("client").thread(), run.process("server").thread()
     client.enter("ask", at=0).send(1, at=100)
     server.enter("serve", at=0).log("busy", at=500)
@@ -89,7 +89,7 @@ def test_a_message_that_waited_for_its_handler_keeps_its_cause_on_the_path(run):
     assert [s.label for s in path.project("process").segments] == ["client", "server"]
 
 
-def test_a_suspended_task_waits_for_what_woke_it(run):
+def test_critical_path_of_suspended_task_goes_through_its_waker(run):
     thread = run.process().thread()
     thread.step("a", at=0).enter("a", at=10).suspend("a", at=20).stop("a", at=30)
     thread.step("b", at=40).enter("b", at=50).send("wake", at=400, channel="asyncio.handle").exit("b", at=410).stop(
@@ -102,7 +102,7 @@ def test_a_suspended_task_waits_for_what_woke_it(run):
     assert path.segments[1].wait_ns == 40
 
 
-def test_a_pause_that_nothing_explains_is_waiting(run):
+def test_critical_path_counts_unexplained_pause_as_waiting(run):
     thread = run.process().thread()
     thread.step("a", at=0).enter("a", at=10).suspend("a", at=20).stop("a", at=30)
     thread.step("a", at=430).resume("a", at=450).exit("a", at=500)
@@ -112,7 +112,7 @@ def test_a_pause_that_nothing_explains_is_waiting(run):
 
 
 def pool(run, *, submitted):
-    """A pool's thread that runs two work items for `main`, which waits only for the thread."""
+    """Return the path of `main`, which waits for a pool's thread that runs two work items."""
     process = run.process()
     main, worker = process.thread(), process.thread("pool_0")
     process.site("run", kind="adapter")
@@ -130,7 +130,7 @@ def pool(run, *, submitted):
     return path_to(graph, end_of(graph, 0))
 
 
-def test_the_work_items_of_a_pools_thread_are_on_the_path_to_its_end(run):
+def test_critical_path_to_end_of_pool_thread_has_its_work_items(run):
     path = pool(run, submitted=(15, 18))
     work = {s.label.removeprefix("app:"): s.self_ns for s in path.segments}
     assert (work["work0"], work["work1"]) == (440, 390)
@@ -138,14 +138,14 @@ def test_the_work_items_of_a_pools_thread_are_on_the_path_to_its_end(run):
     assert sum(s.self_ns + s.wait_ns for s in path.segments) == 1010
 
 
-def test_a_work_item_that_the_pool_waited_for_leads_to_where_it_was_submitted(run):
+def test_critical_path_of_awaited_work_item_leads_to_its_submission(run):
     path = pool(run, submitted=(15, 505))
     labels = [s.label.removeprefix("app:") for s in path.segments]
     assert labels[:2] == ["main", "work1"] and "work0" not in labels
     assert [(s.start, s.end) for s in path.segments][:2] == [(0, 505), (505, 900)]
 
 
-def test_a_path_from_a_time_on_begins_there_and_still_adds_up(run):
+def test_critical_path_since_time_begins_there_and_adds_up(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     main.enter("main", at=0).send("job", at=100)
@@ -159,7 +159,7 @@ def test_a_path_from_a_time_on_begins_there_and_still_adds_up(run):
     assert path.project("process").total_ns == 800
 
 
-def test_an_empty_slice_has_an_empty_path(run):
+def test_critical_path_of_empty_slice_is_empty(run):
     run.process().thread().enter("f")
     graph = run.graph()
     path = critical_path(graph, slice_events(graph, []))
@@ -169,7 +169,7 @@ def test_an_empty_slice_has_an_empty_path(run):
 @pytest.mark.parametrize("direction", ["backward", "forward"])
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_the_parts_of_any_path_add_up(graph_of, direction, data):
+def test_critical_path_segments_add_up_to_total(graph_of, direction, data):
     sizes = data.draw(st.lists(st.integers(1, 8), min_size=1, max_size=4))
     graph = graph_of([[number] * size for number, size in enumerate(sizes)], [])
     # Times that grow along each strand; edges that go forward in time.
@@ -195,7 +195,7 @@ def test_the_parts_of_any_path_add_up(graph_of, direction, data):
 
 
 @pytest.mark.parametrize("channel", ["lock", "condition"])
-def test_the_time_a_strand_waits_to_be_let_in_is_that_of_whoever_lets_it_in(run, channel):
+def test_critical_path_of_lock_wait_goes_through_the_releaser(run, channel):
     process = run.process()
     main, holder = process.thread(), process.thread("holder")
     main.enter("main", at=0).send("go", at=10).enter("critical", at=100)
@@ -212,7 +212,7 @@ def test_the_time_a_strand_waits_to_be_let_in_is_that_of_whoever_lets_it_in(run,
     assert path.total_ns == 1100
 
 
-def test_a_lock_that_was_free_before_it_was_wanted_is_not_on_the_path(run):
+def test_critical_path_excludes_lock_that_was_already_free(run):
     process = run.process()
     main, holder = process.thread(), process.thread("holder")
     holder.enter("hold", at=0).release(1, at=50)

@@ -1,4 +1,4 @@
-"""What faster functions would save of all requests: against timing the recording again for each, and small programs by hand."""
+"""Compare the savings of faster functions with retiming the recording for each, and with hand-computed values."""
 
 from collections import defaultdict
 
@@ -19,7 +19,7 @@ from tests.support.runs.timed_programs import ANY_PROGRAM, FUNCTIONS, programs
 
 
 def requests_of(graph):
-    """(name, first event, last event) of every request, by looking at each."""
+    """Yield (name, first event, last event) of every request, found by a scan of all events."""
     for row in range(len(graph)):
         if graph.kind[row] == Kind.REQUEST:
             begin = graph.call_of(row)
@@ -28,7 +28,7 @@ def requests_of(graph):
 
 @ANY_PROGRAM
 @given(program=programs(requests=True), data=st.data())
-def test_requests_take_less_by_what_timing_them_again_says(new_run, program, data):
+def test_savings_equal_retimed_requests(new_run, program, data):
     graph = program.recorded(new_run())
     percent = data.draw(st.sampled_from([1, 10, 50, 99]))
     found = find_savings(graph, percent)
@@ -61,7 +61,7 @@ def test_requests_take_less_by_what_timing_them_again_says(new_run, program, dat
 
 @ANY_PROGRAM
 @given(program=programs(requests=True), data=st.data())
-def test_shares_are_those_of_the_requests_critical_paths(new_run, program, data):
+def test_savings_shares_equal_those_of_critical_paths(new_run, program, data):
     graph = program.recorded(new_run())
     found = find_savings(graph, 10)
     work, total = defaultdict(int), 0
@@ -77,7 +77,7 @@ def test_shares_are_those_of_the_requests_critical_paths(new_run, program, data)
 
 @ANY_PROGRAM
 @given(program=programs(), data=st.data())
-def test_a_run_without_requests_is_one_itself(new_run, program, data):
+def test_savings_of_run_without_requests_treat_run_as_one_request(new_run, program, data):
     graph = program.recorded(new_run())
     percent, label = data.draw(st.sampled_from([1, 10, 50, 99])), data.draw(st.sampled_from(FUNCTIONS))
     found = find_savings(graph, percent)
@@ -95,7 +95,7 @@ def test_a_run_without_requests_is_one_itself(new_run, program, data):
 
 @ANY_PROGRAM
 @given(program=programs(requests=True), data=st.data())
-def test_many_walks_give_what_each_gives_alone(new_run, program, data):
+def test_walker_over_many_events_equals_single_walks(new_run, program, data):
     graph = program.recorded(new_run())
     walker = backward_pass.Walker.of_all(graph)
     for event in data.draw(st.lists(st.integers(0, len(graph) - 1), min_size=1, max_size=5)):
@@ -108,7 +108,7 @@ def test_many_walks_give_what_each_gives_alone(new_run, program, data):
 
 @ANY_PROGRAM
 @given(program=programs(), data=st.data())
-def test_joins_are_timed_alike_in_c_and_in_python(new_run, program, data):
+def test_joins_kernel_equals_python_oracle(new_run, program, data):
     graph = program.recorded(new_run())
     joins = replay.Joins.of(graph, -1, int(graph.ts.max()))
     work = np.cumsum(np.array(data.draw(st.lists(st.integers(0, 50), min_size=len(graph), max_size=len(graph)))))
@@ -125,7 +125,7 @@ def test_joins_are_timed_alike_in_c_and_in_python(new_run, program, data):
 
 
 def test_savings_of_queued_request_include_faster_service_of_earlier_ones(run):
-    """Two ask at once and wait for their answers; the server serves one after the other."""
+    """Two clients ask at once and wait; the server answers one after the other."""
     process = run.process()
     for number, answered in ((1, 125), (2, 225)):
         client = process.thread(f"client {number}")
@@ -137,12 +137,12 @@ def test_savings_of_queued_request_include_faster_service_of_earlier_ones(run):
     )
     server.join("job 2", at=122).enter("serve", at=122).exit("serve", at=222).send("answer 2", at=223)
     found = find_savings(run.graph(), 50)
-    # The second saves half of both; each has its own serving on its path, the second also that of the first.
+    # The path of the second request includes the service of both requests, so it saves half of both.
     assert found.by_label["app:serve"].p95_ns == 229
     assert found.by_label["app:serve"].saved_ns == 100
 
 
-def test_savings_of_work_that_nothing_waits_for_are_zero(run):
+def test_savings_of_work_without_waiters_are_zero(run):
     process = run.process()
     client, server = process.thread("client"), process.thread("server")
     client.enter("ask", at=0).request("read", at=1).send("job", at=2).exit("ask", at=5)
@@ -166,7 +166,7 @@ def test_savings_of_long_run_are_estimated_from_some_segments(run, monkeypatch):
     assert all(done < size for _, done, size in told)
 
 
-def test_a_run_too_long_to_be_timed_again_has_a_bound(run, monkeypatch):
+def test_savings_of_run_too_long_to_retime_are_a_bound(run, monkeypatch):
     thread = run.process().thread()
     thread.enter("main", at=0)
     for number in range(100):
@@ -179,5 +179,5 @@ def test_a_run_too_long_to_be_timed_again_has_a_bound(run, monkeypatch):
     assert find_savings(graph, 10).by_label["app:parse"] == function_savings.Saving(0.5, "", 100_000, 5_000, bound=True)
 
 
-def test_a_run_without_events_has_none(run):
+def test_savings_of_empty_run_are_empty(run):
     assert find_savings(run.graph(), 10) == function_savings.Savings(10, 0, 0, {})

@@ -1,4 +1,4 @@
-"""Critical paths, slack and what-if against small programs that networkx times: the longest path of their steps."""
+"""Compare critical paths, slack and what-if with small programs that networkx times by their longest path."""
 
 import networkx as nx
 import pytest
@@ -17,7 +17,7 @@ def path_to_the_end(program, graph, thread, level="function"):
 
 
 def need_of(program, graph, source, joined):
-    """The need of the program that two rows stand for: all joins of one wait are held up at the first one."""
+    """Return the program's need that two rows belong to; all joins of one wait block at its first join."""
     (a, i), (b, j) = (
         (int(graph.strand[row]), row - graph.strand_of(row).start) for row in (source, joined)
     )  # fmt: skip
@@ -29,7 +29,7 @@ def need_of(program, graph, source, joined):
 
 @ANY_PROGRAM
 @given(program=programs(), data=st.data())
-def test_a_path_is_as_long_as_the_longest_way_through_the_program(new_run, program, data):
+def test_critical_path_length_equals_longest_path_of_program(new_run, program, data):
     graph = program.recorded(new_run())
     thread = data.draw(st.sampled_from([0, 0, 0, 1]))
     path, end = path_to_the_end(program, graph, thread)
@@ -37,7 +37,7 @@ def test_a_path_is_as_long_as_the_longest_way_through_the_program(new_run, progr
     upstream = made.subgraph({*nx.ancestors(made, end), end})
     assert path.total_ns == times[end] == nx.dag_longest_path_length(upstream)
     assert sum(segment.self_ns + segment.wait_ns for segment in path.segments) == path.total_ns
-    # Nothing on the path has any time to spare: each jump's source is what its wait's first join came right after.
+    # Events on the path have no slack: the first join of a wait comes right after the source of its jump.
     for edge, row in zip(path.pieces.edge, path.pieces.rows[path.pieces.bounds[:-1]], strict=True):
         if edge >= 0:
             source, first = need_of(program, graph, int(graph.edge_src[edge]), int(row))
@@ -46,7 +46,7 @@ def test_a_path_is_as_long_as_the_longest_way_through_the_program(new_run, progr
 
 @ANY_PROGRAM
 @given(program=programs(), data=st.data())
-def test_what_if_is_the_time_of_the_program_with_the_faster_function(new_run, program, data):
+def test_what_if_equals_time_of_program_with_faster_function(new_run, program, data):
     graph = program.recorded(new_run())
     thread = data.draw(st.sampled_from([0, 0, 0, 1]))
     path, end = path_to_the_end(program, graph, thread)
@@ -66,7 +66,7 @@ def test_what_if_is_the_time_of_the_program_with_the_faster_function(new_run, pr
 
 @ANY_PROGRAM
 @given(program=programs(), data=st.data())
-def test_a_branch_can_be_late_by_its_slack_and_no_more(new_run, program, data):
+def test_branch_slack_is_the_longest_harmless_delay(new_run, program, data):
     graph = program.recorded(new_run())
     thread = data.draw(st.sampled_from([0, 0, 0, 1]))
     path, end = path_to_the_end(program, graph, thread)
@@ -81,7 +81,7 @@ def test_a_branch_can_be_late_by_its_slack_and_no_more(new_run, program, data):
 
 @ANY_PROGRAM
 @given(program=programs(), data=st.data())
-def test_any_work_of_a_function_can_be_longer_by_its_slack_and_no_more(new_run, program, data):
+def test_function_slack_is_the_longest_harmless_delay(new_run, program, data):
     graph = program.recorded(new_run())
     thread = data.draw(st.sampled_from([0, 0, 0, 1]))
     path, end = path_to_the_end(program, graph, thread)
@@ -101,7 +101,7 @@ def test_any_work_of_a_function_can_be_longer_by_its_slack_and_no_more(new_run, 
     assert all(found[label].slack_ns == 0 for label in on_path)
 
 
-def test_a_label_without_work_is_refused_with_the_nearest(run):
+def test_what_if_label_without_work_is_refused_with_nearest_name(run):
     run.process().thread().enter("parse", at=0).exit("parse", at=100)
     graph = run.graph()
     path = critical_path(graph, slice_events(graph, [1]))
@@ -115,7 +115,7 @@ def test_a_label_without_work_is_refused_with_the_nearest(run):
     assert path.project("process").what_if("server", 10).saved_ns == 10
 
 
-def test_tasks_of_a_loop_wait_for_their_turn_and_its_thread_for_them_all(run):
+def test_what_if_of_event_loop_tasks_includes_queueing(run):
     thread = run.process().thread()
     thread.enter("main", at=0)
     thread.step("a", at=10).enter("a", at=15).suspend("a", at=20).stop("a", at=30)
@@ -128,15 +128,15 @@ def test_tasks_of_a_loop_wait_for_their_turn_and_its_thread_for_them_all(run):
     path = critical_path(graph, slice_events(graph, [end_of_a]))
     # b wakes a at 60, but runs on: all of its 430 from 40 to 470 delay a.
     assert path.what_if("app:b", 50).saved_ns == 215
-    # The loop's own strand goes on when the last of its tasks is over.
+    # The loop's own strand continues when its last task has ended.
     main = critical_path(graph, slice_events(graph, [graph.strands[0].stop - 1]))
     assert graph.function(graph.strands[0].start) == "app:main"
     assert main.what_if("app:b", 50).saved_ns == 215
-    # What a did before b began, when nobody had asked for b yet, saves nothing.
+    # The part of a before b began does not delay b, so it does not count.
     assert main.what_if("app:a", 100).saved_ns == 130
 
 
-def test_what_if_of_work_before_the_path_saves_nothing(run):
+def test_what_if_ignores_work_before_the_path(run):
     process = run.process()
     main, worker = process.thread(), process.thread("worker")
     main.enter("main", at=0).send("job", at=100)
@@ -144,6 +144,6 @@ def test_what_if_of_work_before_the_path_saves_nothing(run):
     main.enter("wait", at=300).join("done", at=1000).exit("wait", at=1100)
     graph = run.graph()
     path = critical_path(graph, slice_events(graph, [graph.strands[0].stop - 1]), since_ns=300)
-    # 610 of the worker's work are after 300, and until then nothing is sooner.
+    # 610 of the worker's time are after 300; the time before does not count.
     assert path.what_if("app:work", 100).saved_ns == 610
     assert path.what_if("app:work", 10).after_ns == 800 - 61

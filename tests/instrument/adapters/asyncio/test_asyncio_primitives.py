@@ -13,7 +13,7 @@ pytestmark = pytest.mark.parametrize("record", ["c"], indirect=True)
 
 
 def sync_edges(run):
-    """(channel, source, target) of every ACQUIRE that has a RELEASE."""
+    """Count (channel, source, target) of every ACQUIRE that has a RELEASE."""
     last, edges = {}, Counter()
     for placed in sorted(run.events, key=lambda placed: placed.event.ticks):
         if placed.event.kind == Kind.RELEASE:
@@ -26,7 +26,7 @@ def sync_edges(run):
 
 
 def wakes(run, *strands):
-    """The handles' edges between different ones of these strands."""
+    """Count the edges of handles between different strands of these."""
     named = Counter()
     for (_, source, target), count in run.edges("asyncio.handle").items():
         one, other = source.split("/")[0], target.split("/")[0]
@@ -35,7 +35,7 @@ def wakes(run, *strands):
     return named
 
 
-def test_an_event_that_is_set_already_orders_its_setter_before_a_wait(record):
+def test_asyncio_event_already_set_orders_setter_before_wait(record):
     run = record(
         """
         import asyncio
@@ -75,7 +75,7 @@ def test_an_event_that_is_set_already_orders_its_setter_before_a_wait(record):
     )
 
 
-def test_a_barrier_orders_every_arrival_before_all_that_leave(record):
+def test_asyncio_barrier_orders_arrivals_before_departures(record):
     run = record(
         """
         import asyncio
@@ -98,7 +98,7 @@ def test_a_barrier_orders_every_arrival_before_all_that_leave(record):
         """
     )
     assert run.code == 0, run.stderr
-    # The last one to arrive depends on those that wait, not on the one that was cancelled; its handles wake them.
+    # The last task to arrive depends on the waiting tasks, not on the cancelled task; its handles wake them.
     assert sync_edges(run) == Counter(
         {("asyncio.barrier", f"{one}{n}/meet", f"{one}2/meet"): 1 for one in (0, 1) for n in (0, 1)}
     )
@@ -107,7 +107,7 @@ def test_a_barrier_orders_every_arrival_before_all_that_leave(record):
     assert not [edge for edge in woken if edge[0][0] != edge[1][0]]
 
 
-def test_release_of_asyncio_lock_semaphore_or_condition_wakes_the_waiting_task(record):
+def test_asyncio_lock_semaphore_or_condition_release_wakes_waiting_task(record):
     run = record(
         """
         import asyncio
@@ -153,7 +153,7 @@ def test_release_of_asyncio_lock_semaphore_or_condition_wakes_the_waiting_task(r
     assert sync_edges(run) == Counter()
 
 
-def test_a_read_depends_on_the_feeds_whose_bytes_it_took(record):
+def test_stream_read_depends_on_feeds_of_its_bytes(record):
     run = record(
         """
         import asyncio
@@ -192,12 +192,14 @@ def test_a_read_depends_on_the_feeds_whose_bytes_it_took(record):
     }  # fmt: skip
     edges = {("asyncio.stream", f"Task-1/{source}", f"Task-1/{target}"): 1 for source, target in expected}
     edges["asyncio.stream", "Task-1/feed_abc", "waits/wait_for_it"] = 1
-    edges["asyncio.stream", "Task-1/feed_end", "Task-1/take_rest"] = 2  # by a read of all, and the one inside it
+    edges["asyncio.stream", "Task-1/feed_end", "Task-1/take_rest"] = (
+        2  # by `read` until the end, and by the `read` inside it
+    )
     assert run.edges("asyncio.stream") == Counter(edges)
     assert run.edges()["asyncio.handle", "Task-1/feed_abc", "waits"] == 1
 
 
-def test_bytes_cross_a_connection_from_the_loops_reader_to_the_task_that_reads(record):
+def test_connection_bytes_lead_from_loop_reader_to_reading_task(record):
     run = record(
         """
         import asyncio
@@ -220,13 +222,13 @@ def test_bytes_cross_a_connection_from_the_loops_reader_to_the_task_that_reads(r
     )
     assert run.code == 0, run.stderr
     streams = run.edges("asyncio.stream")
-    # What the kernel does between write and read is nobody's edge; the bytes come by the loop's own callback.
+    # The kernel's work between write and read has no edge; a callback of the loop feeds the bytes.
     assert {source for _, source, _ in streams} == {"MainThread"}
     assert streams["asyncio.stream", "MainThread", "Task-1/main"] == 1
     assert sum(streams.values()) == 2
 
 
-def test_readers_signals_and_timers_run_in_scopes_that_their_registration_caused(record):
+def test_loop_reader_signal_and_timer_callbacks_are_caused_by_registration(record):
     run = record(
         """
         import asyncio, os, signal
@@ -256,12 +258,12 @@ def test_readers_signals_and_timers_run_in_scopes_that_their_registration_caused
     edges = run.edges("asyncio.handle")
     for name in ("watch", "listen", "later"):
         assert edges["asyncio.handle", f"Task-1/{name}", "MainThread"] == 1
-    # Each callback, and nothing else, is what wakes the task.
+    # Only these callbacks wake the task.
     sources = [source for (_, source, target), _ in edges.items() if target == "Task-1" and source != "MainThread"]
     assert set(sources) <= {"MainThread/ready", "MainThread/rung", "MainThread/late"} and sources
 
 
-def test_timeouts_shields_and_what_is_waited_for_in_order_of_completion(record):
+def test_asyncio_timeout_shield_and_as_completed_have_exact_edges(record):
     run = record(
         """
         import asyncio

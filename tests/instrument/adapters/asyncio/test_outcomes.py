@@ -1,4 +1,4 @@
-"""asyncio: outcomes of futures and tasks, taken by who awaits one, several of them, or a group."""
+"""asyncio: outcomes of futures and tasks, taken by code that awaits one, several or a group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.records.format.event import Kind
 pytestmark = pytest.mark.parametrize("record", ["c"], indirect=True)
 
 
-def test_cancelling_names_the_canceller_even_when_a_wake_up_is_pending(record):
+def test_task_cancel_is_cause_even_when_a_wake_up_is_pending(record):
     run = record(
         """
         import asyncio
@@ -52,7 +52,7 @@ def test_cancelling_names_the_canceller_even_when_a_wake_up_is_pending(record):
     )
 
 
-def test_awaiting_what_is_done_already_names_where_it_came_from(record):
+def test_await_of_done_future_depends_on_code_that_settled_it(record):
     run = record(
         """
         import asyncio
@@ -92,12 +92,12 @@ def test_awaiting_what_is_done_already_names_where_it_came_from(record):
 
 
 def reach(run, strand):
-    """Strands in the causal past of the last event of `strand`, by edges and each strand's own order, to any depth."""
+    """Return the strands in the causal past of the last event of `strand`, along edges and the order of each strand."""
     order = {id(placed.event): place for place, placed in enumerate(run.events)}
     incoming = {}
     for source, target in run.pairs():
         incoming.setdefault(id(target.event), []).append(source)
-    # Units are a task's whole strand or one detached scope of a thread.
+    # A unit is a task's whole strand, or one detached scope of a thread.
     unit, units, depth = {}, {}, {}
     for placed in run.events:
         inside = depth.get(placed.event.thread)
@@ -166,7 +166,7 @@ def test_gather_wait_and_task_groups_depend_on_every_child(record):
     assert {"child-0", "child-1", "child-2"} <= past and "other" not in past
 
 
-def test_the_first_of_several_does_not_depend_on_the_others(record):
+def test_wait_for_first_completed_does_not_depend_on_other_tasks(record):
     run = record(
         """
         import asyncio
@@ -190,7 +190,7 @@ def test_the_first_of_several_does_not_depend_on_the_others(record):
     assert "child-0" in past and "child-50" not in past
 
 
-def test_counting_down_what_a_group_or_a_wait_is_for_joins_only_what_was_counted_before(record):
+def test_group_and_wait_counts_join_only_earlier_counts_of_the_same(record):
     run = record(
         """
         import asyncio
@@ -209,7 +209,7 @@ def test_counting_down_what_a_group_or_a_wait_is_for_joins_only_what_was_counted
     assert run.code == 0, run.stderr
     joined = {target.event.extension.key for _, target in run.pairs()}
     assert [placed for placed in run.of(Kind.JOIN) if placed.event.extension.key not in joined] == []
-    # Two joins of the count in a group of three tasks, one in a wait for two; none from a group or wait before.
+    # A group of three tasks has two joins of its count, a wait for two tasks has one; an earlier group or wait adds none.
     counts = [
         target
         for source, target in run.pairs()

@@ -1,4 +1,4 @@
-"""asyncio: strands of their own, causes of wake-ups and callbacks; and nothing that looks different."""
+"""asyncio: tasks as strands, causes of wake-ups and callbacks, and no visible difference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.parametrize("record", ["c"], indirect=True)
 
 
 def among(run, strands, *channels):
-    """The edges whose two ends are in `strands`."""
+    """Count the edges whose two ends are in `strands`."""
     return Counter(
         {
             (channel, source, target): count
@@ -24,7 +24,7 @@ def among(run, strands, *channels):
 
 
 def touching(run, strand, but=None):
-    """The edges that begin or end in `strand`, those of one channel left out."""
+    """Count the edges that begin or end in `strand`, without those of the channel `but`."""
     return {
         edge: count
         for edge, count in run.edges().items()
@@ -32,7 +32,7 @@ def touching(run, strand, but=None):
     }
 
 
-def test_two_interleaved_tasks_are_two_strands_and_each_wakes_the_other(record):
+def test_interleaved_tasks_are_two_strands_that_wake_each_other(record):
     run = record(
         """
         import asyncio
@@ -63,19 +63,19 @@ def test_two_interleaved_tasks_are_two_strands_and_each_wakes_the_other(record):
         """
     )
     assert run.code == 0, run.stderr
-    # Who set the future scheduled the wake-up; a task's first step comes from its creator.
+    # The code that set the future scheduled the wake-up; a task's first step comes from its creator.
     assert among(run, {"ping", "pong"}, "asyncio.handle") == Counter(
         {("asyncio.handle", "ping/ping", "pong"): 4, ("asyncio.handle", "pong/pong", "ping"): 3}
     )
     assert run.edges()["asyncio.handle", "Task-1/main", "ping"] == 1
     assert run.edges()["asyncio.handle", "Task-1/main", "pong"] == 1
-    # Calls of one never lie in the other's strand.
+    # Calls of one task are never in the other task's strand.
     assert {(placed.strand, placed.function) for placed in run.of(Kind.ENTER)} == {
         ("ping", "ping"), ("pong", "pong"), ("Task-1", "main"),
     }  # fmt: skip
 
 
-def test_a_strand_is_defined_once_with_its_names_and_steps_begin_with_their_cause(record):
+def test_task_strand_is_defined_once_and_steps_begin_with_their_cause(record):
     run = record(
         """
         import asyncio
@@ -101,7 +101,7 @@ def test_a_strand_is_defined_once_with_its_names_and_steps_begin_with_their_caus
             assert stream[place + 1] == Kind.JOIN
 
 
-def test_a_strands_definition_names_its_coroutine(record):
+def test_task_strand_definition_names_its_coroutine(record):
     run = record(
         """
         import asyncio
@@ -116,7 +116,7 @@ def test_a_strands_definition_names_its_coroutine(record):
     assert b'"coroutine": "Server.serve"' in file.read_bytes()
 
 
-def test_sleeping_and_yielding_tasks_wake_up_by_themselves(record):
+def test_task_sleep_wakes_its_own_strand(record):
     run = record(
         """
         import asyncio
@@ -138,7 +138,7 @@ def test_sleeping_and_yielding_tasks_wake_up_by_themselves(record):
     assert edges["asyncio.handle", "MainThread", "a"] == 1
 
 
-def test_call_soon_and_call_later_run_in_scopes_of_their_own(record):
+def test_call_soon_and_call_later_callbacks_run_in_separate_scopes(record):
     run = record(
         """
         import asyncio
@@ -164,7 +164,7 @@ def test_call_soon_and_call_later_run_in_scopes_of_their_own(record):
     assert edges["asyncio.handle", "Task-1/ask_soon", "MainThread"] == 1
     assert edges["asyncio.handle", "Task-1/ask_later", "MainThread"] == 1
     assert edges["asyncio.handle", "Task-1/ask_never", "MainThread"] == 0
-    # What runs between a SCOPE_BEGIN and its end is caused by exactly one call.
+    # Calls between a SCOPE_BEGIN and its end are caused by exactly one call.
     sources = {id(target.event): str(source) for source, target in run.pairs()}
     inside, causes = None, {}
     for placed in run.events:
@@ -201,7 +201,7 @@ def test_call_soon_threadsafe_joins_thread_and_loop(record):
     assert run.edges("asyncio.handle")["asyncio.handle", "MainThread/ring", "Task-1"] == 1
 
 
-def test_a_callback_bound_to_a_task_is_not_its_step(record):
+def test_callback_bound_to_a_task_is_not_a_step_of_it(record):
     run = record(
         """
         import asyncio
@@ -228,7 +228,7 @@ def test_a_callback_bound_to_a_task_is_not_its_step(record):
     assert edges["asyncio.handle", "Task-1/kill", "victim"] == 0
 
 
-def test_run_in_executor_goes_there_and_back(record):
+def test_run_in_executor_has_edges_to_the_thread_and_back(record):
     run = record(
         """
         import asyncio, threading
@@ -254,7 +254,7 @@ def test_run_in_executor_goes_there_and_back(record):
     assert run.edges("asyncio.handle")["asyncio.handle", "Task-1/main", "MainThread"] == 1  # by its `call_soon` only
 
 
-def test_two_loops_in_two_threads_do_not_mix(record):
+def test_event_loops_in_two_threads_have_no_edges_between_them(record):
     run = record(
         """
         import asyncio, threading
@@ -275,7 +275,7 @@ def test_two_loops_in_two_threads_do_not_mix(record):
     assert among(run, strands, "asyncio.handle") == Counter({("asyncio.handle", one, one): 20 for one in strands})
 
 
-def test_a_scope_ends_when_its_callback_is_interrupted(record):
+def test_handle_scope_ends_when_its_callback_raises_system_exit(record):
     run = record(
         """
         import asyncio
@@ -294,7 +294,7 @@ def test_a_scope_ends_when_its_callback_is_interrupted(record):
     assert sorted(placed.key for placed in begins) == sorted(placed.key for placed in ends)
 
 
-def test_tracebacks_debug_output_and_types_are_the_untraced_ones(record):
+def test_asyncio_tracebacks_debug_output_and_types_equal_untraced(record):
     source = """
         import asyncio, inspect, traceback
 
@@ -304,7 +304,7 @@ def test_tracebacks_debug_output_and_types_are_the_untraced_ones(record):
 
         async def main():
             loop = asyncio.get_running_loop()
-            loop.slow_callback_duration = 60  # a busy machine is no difference
+            loop.slow_callback_duration = 60  # no warnings on a busy machine
             loop.call_soon(callback)
             task = asyncio.create_task(fails(), name="fails")
             await asyncio.sleep(0)
@@ -337,11 +337,11 @@ def test_tracebacks_debug_output_and_types_are_the_untraced_ones(record):
         assert traced.stderr == untraced.stderr
 
 
-def test_an_eager_task_is_a_strand_from_its_first_step(record):
+def test_eager_task_is_a_strand_from_its_first_step(record):
     import sys
 
     if sys.version_info < (3, 12):
-        return  # there are no eager tasks; the suite runs on newer interpreters, too
+        return  # Python 3.11 has no eager tasks
     run = record(
         """
         import asyncio
@@ -366,11 +366,11 @@ def test_an_eager_task_is_a_strand_from_its_first_step(record):
     assert edges["asyncio.future", "done", "Task-1/main"] == 1
 
 
-def test_an_eager_task_that_the_program_constructs_itself_is_a_strand_from_its_first_step(record):
+def test_eager_task_constructed_directly_is_a_strand_from_its_first_step(record):
     import sys
 
     if sys.version_info < (3, 12):
-        return  # there are no eager tasks; the suite runs on newer interpreters, too
+        return  # Python 3.11 has no eager tasks
     run = record(
         """
         import asyncio

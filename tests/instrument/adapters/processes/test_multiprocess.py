@@ -1,4 +1,4 @@
-"""multiprocessing and process pools: each object that arrives is joined to the call that sent it, under every start method."""
+"""multiprocessing and process pools: each received object is joined to the call that sent it, for every start method."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ METHODS = pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 
 
 def steps(run, channel):
-    """The edges of a channel; of functions in functions only the innermost name."""
+    """Count the edges of a channel, with the innermost name of nested functions."""
     short = Counter()
     for source, target in run.pairs(channel):
         short[
@@ -23,7 +23,7 @@ def steps(run, channel):
 
 
 @METHODS
-def test_messages_join_the_calls_that_sent_them(record, method):
+def test_multiprocessing_messages_join_the_calls_that_sent_them(record, method):
     run = record(
         """
         import multiprocessing, pickle, sys
@@ -83,7 +83,7 @@ def test_messages_join_the_calls_that_sent_them(record, method):
         method,
     )
     assert run.code == 0, run.stderr
-    assert run.stderr.count("ValueError: not to be sent") == 1  # from the thread of the queue, as ever
+    assert run.stderr.count("ValueError: not to be sent") == 1  # from the queue's feeder thread, as without clew
     assert steps(run, "multiprocessing.queue") == Counter(
         {
             ("put_many", "get_two"): 2,
@@ -102,14 +102,14 @@ def test_messages_join_the_calls_that_sent_them(record, method):
     assert start[0].process.header.uid != child
     assert steps(run, "process.end") == Counter({("MainThread", "join"): 1})
     assert {process.header.state for process in run.processes} == {State.CLOSED}
-    # The n-th item that was put is the n-th that was got.
+    # The n-th item put is the n-th item got.
     got = [source for source, target in run.pairs() if target.function.endswith(("get_two", "get_rest"))]
     sent = [placed for placed in run.of(Kind.SEND) if placed.channel == "multiprocessing.queue"]
     put = [placed for placed in sent if placed.function.endswith("put_many")]
     assert [placed.key for placed in got] == [placed.key for place, placed in enumerate(put) if place != 5]
 
 
-def test_a_receiver_that_is_not_recorded_gets_the_same_objects(record):
+def test_multiprocessing_unrecorded_receiver_gets_the_same_objects(record):
     run = record(
         """
         import multiprocessing.connection, os, subprocess, sys
@@ -139,7 +139,7 @@ def test_a_receiver_that_is_not_recorded_gets_the_same_objects(record):
 
 
 @METHODS
-def test_calls_through_a_proxy_are_round_trips(record, method):
+def test_manager_proxy_call_has_edges_to_the_server_and_back(record, method):
     run = record(
         """
         import multiprocessing, sys
@@ -195,7 +195,7 @@ POOL = """
 
 
 @METHODS
-def test_pools_join_calls_runs_and_results(record, method):
+def test_multiprocessing_pool_joins_calls_runs_and_results(record, method):
     run = record(
         POOL
         + """
@@ -245,7 +245,7 @@ def test_pools_join_calls_runs_and_results(record, method):
     calls = {"apply": 1, "mapped": 2, "ask": 1, "outcome": 2}
     taken = {"apply": 1, "mapped": 1, "each": 3, "unordered": 3, "take": 1, "outcome": 2}
     back = edges.pop(("worker", "results"), 0) + edges.pop(("square", "results"), 0)
-    # What could not be sent back was sent for nothing before.
+    # A result that could not be sent back has a SEND without a receiver.
     assert back == 12
     assert edges == Counter(
         {
@@ -261,7 +261,7 @@ def test_pools_join_calls_runs_and_results(record, method):
 
 
 @METHODS
-def test_process_pools_join_submits_runs_and_results(record, method):
+def test_process_pool_executor_joins_submits_runs_and_results(record, method):
     run = record(
         POOL
         + """
@@ -292,7 +292,7 @@ def test_process_pools_join_submits_runs_and_results(record, method):
         method,
     )
     assert run.code == 0, run.stderr
-    calls = {"submit": 1, "mapped": 2, "failing": 1, "not_back": 1}  # and one that cannot be sent
+    calls = {"submit": 1, "mapped": 2, "failing": 1, "not_back": 1}  # and one submit that cannot be sent
     assert steps(run, "executor.submit") == Counter({(call, "MainThread"): count for call, count in calls.items()})
     results = Counter()
     for (source, target), count in steps(run, "executor.result").items():
@@ -314,7 +314,7 @@ def test_process_pools_join_submits_runs_and_results(record, method):
     assert steps(run, "multiprocessing.queue") == steps(run, "multiprocessing.pipe") == Counter()
 
 
-def test_workers_that_are_replaced_are_caused_by_whoever_replaces_them(record):
+def test_pool_replaced_worker_is_caused_by_the_process_that_replaced_it(record):
     run = record(
         POOL
         + """
@@ -340,7 +340,7 @@ def test_workers_that_are_replaced_are_caused_by_whoever_replaces_them(record):
         assert target.process.header.parent_uid == source.process.header.uid
 
 
-def test_a_pool_of_threads_has_no_edges_of_processes(record):
+def test_thread_pool_of_multiprocessing_has_no_process_edges(record):
     run = record(
         """
         from multiprocessing.pool import ThreadPool
@@ -359,7 +359,7 @@ def test_a_pool_of_threads_has_no_edges_of_processes(record):
     assert edges == {("Thread-4", "apply")}
 
 
-def test_keys_travel_unseen(record):
+def test_multiprocessing_keys_are_invisible_to_the_program(record):
     source = """
         import collections, multiprocessing, pickle
         from multiprocessing.reduction import ForkingPickler

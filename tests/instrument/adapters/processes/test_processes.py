@@ -1,4 +1,4 @@
-"""Child processes: the call that starts one is the cause of its first record, its end is a cause of who waits for it."""
+"""Child processes: the starting call causes the child's first record, and the child's end causes the call that waits for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def uids(run):
     return {process.header.pid: process.header for process in run.processes}
 
 
-def test_a_subprocess_is_recorded_and_caused_by_the_call_that_started_it(record):
+def test_subprocess_is_recorded_and_caused_by_the_starting_call(record):
     run = record(
         """
         import subprocess, sys
@@ -45,7 +45,7 @@ def test_a_subprocess_is_recorded_and_caused_by_the_call_that_started_it(record)
     assert {placed.function for placed in run.of(Kind.ENTER) if placed.process is target.process} == {"work"}
 
 
-def test_each_child_has_its_own_cause_and_a_grandchild_its_parents(record):
+def test_subprocess_grandchild_is_caused_by_its_own_parent(record):
     run = record(
         """
         import subprocess, sys
@@ -77,7 +77,7 @@ def test_each_child_has_its_own_cause_and_a_grandchild_its_parents(record):
     )
 
 
-def test_asyncio_subprocesses_go_the_same_way(record):
+def test_asyncio_subprocess_start_and_end_have_edges(record):
     run = record(
         """
         import asyncio, sys
@@ -100,12 +100,12 @@ def test_asyncio_subprocesses_go_the_same_way(record):
     )
     assert run.code == 0, run.stderr
     assert run.edges("process.start") == Counter({("process.start", "Task-1/main", "MainThread"): 3})
-    # The loop takes the end of a child in a callback of its own. What wakes whoever waits may be the end of its output.
+    # A callback of the loop joins the end of a child. A waiting task may be woken by the end of the child's output.
     ends = Counter({"MainThread": 3, "Task-1/main": 2, "late/wait_again": 1, "Task-1/communicate": 1})
     assert run.edges("process.end") == Counter({("process.end", "MainThread", who): n for who, n in ends.items()})
 
 
-def test_an_environment_of_the_programs_own_stays_as_it_is(record):
+def test_subprocess_environment_of_the_program_stays_unchanged(record):
     run = record(
         """
         import os, subprocess, sys
@@ -123,7 +123,7 @@ def test_an_environment_of_the_programs_own_stays_as_it_is(record):
     assert len(run.processes) == 3
 
 
-def test_a_child_looks_for_modules_where_its_own_environment_says(record):
+def test_subprocess_module_path_equals_that_of_its_environment(record):
     source = """
         import os, subprocess, sys
 
@@ -137,7 +137,7 @@ def test_a_child_looks_for_modules_where_its_own_environment_says(record):
     assert len(recorded.processes) == 7
 
 
-def test_what_was_put_into_the_environment_behind_pythons_back_reaches_the_child(record):
+def test_subprocess_inherits_variables_set_by_putenv(record):
     run = record(
         """
         import os, subprocess, sys
@@ -151,7 +151,7 @@ def test_what_was_put_into_the_environment_behind_pythons_back_reaches_the_child
     assert run.stdout == "apple pear\nFalse\n"
 
 
-def test_a_fork_in_one_thread_while_another_starts_a_child_keeps_them_apart(record):
+def test_fork_during_subprocess_start_does_not_inherit_its_cause(record):
     run = record(
         """
         import os, subprocess, sys, threading
@@ -182,7 +182,7 @@ def test_a_fork_in_one_thread_while_another_starts_a_child_keeps_them_apart(reco
     assert (run.code, run.stdout) == (0, "False\n"), run.stderr
 
 
-def test_a_command_that_is_not_there_fails_as_ever(record):
+def test_subprocess_missing_command_fails_as_untraced(record):
     run = record(
         """
         import subprocess
@@ -198,7 +198,7 @@ def test_a_command_that_is_not_there_fails_as_ever(record):
     ]
 
 
-def test_multiprocessing_spawn_is_recorded_without_its_helpers(record):
+def test_multiprocessing_spawn_is_recorded_without_helper_processes(record):
     run = record(
         """
         import multiprocessing, os
@@ -221,7 +221,7 @@ def test_multiprocessing_spawn_is_recorded_without_its_helpers(record):
     assert run.edges("process.start") == Counter({("process.start", "MainThread/start", "MainThread"): 1})
 
 
-def test_a_forked_child_does_not_share_its_parents_keys(record):
+def test_forked_child_creates_keys_distinct_from_its_parents(record):
     run = record(
         """
         import os, queue, threading
@@ -288,7 +288,7 @@ def test_end_of_child_process_is_joined_once_by_the_call_that_finds_it(record):
 
 
 @pytest.mark.parametrize("child", ["'sleep', '0'", "sys.executable, '-c', 'import os; os.kill(os.getpid(), 9)'"])
-def test_a_child_that_is_not_recorded_or_was_killed_has_no_end_to_join(record, child):
+def test_unrecorded_or_killed_child_has_no_end_edge(record, child):
     run = record(f"import subprocess, sys\nsubprocess.run([{child}])")
     assert run.code == 0, run.stderr
     assert run.edges("process.end") == Counter()
@@ -297,7 +297,7 @@ def test_a_child_that_is_not_recorded_or_was_killed_has_no_end_to_join(record, c
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("end", ["pass", "raise SystemExit(3)", "raise ValueError", "os._exit(0)"])
-def test_the_end_of_a_multiprocessing_child_is_joined(record, method, end):
+def test_multiprocessing_join_depends_on_end_of_child(record, method, end):
     run = record(
         f"""
         import multiprocessing, os
@@ -319,7 +319,7 @@ def test_the_end_of_a_multiprocessing_child_is_joined(record, method, end):
     assert [process.header.state for process in run.processes] == [State.CLOSED] * 2
 
 
-def test_a_fork_that_leaves_by_exit_is_closed(record):
+def test_forked_child_that_calls_exit_closes_its_trace(record):
     run = record(
         """
         import os
@@ -338,7 +338,7 @@ def test_a_fork_that_leaves_by_exit_is_closed(record):
     assert all(path.stat().st_size < 1 << 20 for path in trace_files(run.folder))
 
 
-def test_exit_looks_like_itself(record):
+def test_os_exit_wrapper_has_attributes_of_the_original(record):
     source = """
         import inspect, os, pickle, posix
         print(os._exit, type(os._exit), inspect.signature(os._exit), os._exit.__doc__, os._exit.__module__)
@@ -355,7 +355,7 @@ def test_exit_looks_like_itself(record):
         assert [process.header.state for process in traced.processes] == [State.CLOSED]
 
 
-def test_a_child_that_runs_a_function_before_its_program_has_one_file(record):
+def test_subprocess_with_preexec_function_has_one_trace_file(record):
     run = record(
         """
         import os, subprocess, sys

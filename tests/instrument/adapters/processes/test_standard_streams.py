@@ -1,4 +1,4 @@
-"""Standard streams of children that are programs of their own: edges where only the two ends can have used a pipe, or none."""
+"""Standard streams of child programs: edges exist only if no other process can have used the pipe."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def name_of(graph, event):
 
 @pytest.fixture
 def edges(record):
-    """(source, target), by the innermost recorded functions, of the edges of raw bytes; "-" is outside of any."""
+    """Count (source, target) of the edges of raw bytes, by innermost recorded functions; "-" is outside of any function."""
 
     def run(source, child=ECHO):
         run = record(source, adapters=ALL, files={"child.py": child})
@@ -64,7 +64,7 @@ def between(**pairs):
 
 @pytest.mark.parametrize("how", ["", ", close_fds=False", ", env={'LANG': 'C'}", ", bufsize=1"])
 @pytest.mark.parametrize("flag", ["-B", "-u"])
-def test_lines_that_a_child_echoes_lead_there_and_back(edges, flag, how):
+def test_child_stdin_and_stdout_lines_have_edges_in_both_directions(edges, flag, how):
     found = edges(
         f"""
         import subprocess, sys
@@ -83,7 +83,7 @@ def test_lines_that_a_child_echoes_lead_there_and_back(edges, flag, how):
     assert found == between(tell__hear=3, answer__listen=3)
 
 
-def test_what_a_child_prints_reaches_its_parent_when_it_ends_at_the_latest(edges):
+def test_child_output_flushed_at_exit_has_edges_to_its_parent(edges):
     found = edges(
         """
         import subprocess, sys
@@ -105,11 +105,11 @@ def test_what_a_child_prints_reaches_its_parent_when_it_ends_at_the_latest(edges
         late(hear())
         """,
     )
-    # The last line is written at the end, outside of all functions.
+    # The interpreter writes the last line at exit, outside of all functions.
     assert sum(found.values()) == 3 and found == Counter({("early", "ask"): 1, ("-", "ask"): 1, ("ask", "hear"): 1})
 
 
-def test_children_of_asyncio_have_both_ways(edges):
+def test_asyncio_child_streams_have_edges_in_both_directions(edges):
     found = edges(
         """
         import asyncio, sys
@@ -128,11 +128,11 @@ def test_children_of_asyncio_have_both_ways(edges):
         asyncio.run(main())
         """
     )
-    # The loop reads, in a handle of its own.
+    # The loop reads in a handle.
     assert found == between(**{"tell__hear": 2, "answer__-": 2})
 
 
-def test_a_pipeline_leads_from_child_to_child(edges):
+def test_pipeline_output_leads_from_child_to_child(edges):
     found = edges(
         """
         import subprocess, sys
@@ -159,7 +159,7 @@ def test_a_pipeline_leads_from_child_to_child(edges):
         ("{python} child.py pass | tr a-z A-Z", "HELLO\\n", 0),
     ],
 )
-def test_bytes_of_child_started_by_a_shell_have_edges_if_no_others_came(edges, command, output, expected):
+def test_shell_child_output_has_edges_if_it_is_the_only_output(edges, command, output, expected):
     found = edges(
         f"""
         import os, sys
@@ -184,7 +184,7 @@ C_PRINTS = 'libc = ctypes.CDLL(None); libc.puts(b"abcde"); libc.fflush(None)'
     [
         C_WRITES,
         pytest.param(
-            C_PRINTS, marks=pytest.mark.skipif(sys.platform != "linux", reason="other C libraries do not tell of it")
+            C_PRINTS, marks=pytest.mark.skipif(sys.platform != "linux", reason="other C libraries do not report it")
         ),
         'os.write(os.open("/dev/stdout", os.O_WRONLY), b"abcdef")',
         'open("/dev/fd/1", "w").write("abcdef")',
@@ -192,7 +192,7 @@ C_PRINTS = 'libc = ctypes.CDLL(None); libc.puts(b"abcde"); libc.fflush(None)'
         'os.execv(sys.executable, [sys.executable, "-S", "-c", "print(12345, 12345)"])',
     ],
 )
-def test_what_else_comes_out_of_a_child_has_no_edges_nor_has_what_follows_though_nobody_sees_the_end(edges, does):
+def test_child_output_written_past_python_has_no_edges(edges, does):
     found = edges(
         f"""
         import subprocess, sys
@@ -218,7 +218,7 @@ def test_what_else_comes_out_of_a_child_has_no_edges_nor_has_what_follows_though
         "subprocess.run([sys.executable, '-S', 'child.py', 'say()'], stdout=writes)",
     ],
 )
-def test_an_end_that_is_not_the_childs_alone_has_no_edges_from_there_on(edges, starts):
+def test_pipe_end_shared_by_others_has_no_further_edges(edges, starts):
     found = edges(
         f"""
         import os, subprocess, sys
@@ -236,12 +236,12 @@ def test_an_end_that_is_not_the_childs_alone_has_no_edges_from_there_on(edges, s
         """,
         SAY,
     )
-    # What was written before is known, byte by byte, and the child's part, where it was the only one that wrote then.
+    # Bytes written before the copy have edges, and so do the child's bytes if the child was the only writer then.
     first = {"mine__listen": 6, "say__listen": 6} if starts.startswith("mine()") else {}
     assert found == between(**first)
 
 
-def test_a_program_that_comes_from_the_standard_input_takes_none_of_it(edges):
+def test_program_read_from_stdin_receives_no_bytes(edges):
     found = edges(
         """
         import subprocess, sys
@@ -253,7 +253,7 @@ def test_a_program_that_comes_from_the_standard_input_takes_none_of_it(edges):
     assert found == between(**{"-__tell": 1})
 
 
-def test_a_child_whose_parent_hears_no_more_fails_as_ever(record):
+def test_child_with_closed_stdout_reader_fails_as_untraced(record):
     source = """
         import subprocess, sys
 

@@ -1,4 +1,4 @@
-"""Children that `os` starts and waits for, and programs that a process goes on as: exact edges, and the looks as ever."""
+"""Children started and awaited by `os`, and `exec`: exact edges, and functions that look unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHILD = """
 
 
 def pair_of(function, channel="process"):
-    """The edges of a child that `function` started and waited for."""
+    """Return the edges of a child that `function` started and waited for."""
     return Counter(
         {
             (f"{channel}.start", f"MainThread/{function}", "MainThread"): 1,
@@ -28,7 +28,7 @@ def pair_of(function, channel="process"):
     )
 
 
-def test_every_way_to_wait_for_a_fork_joins_its_end_once(record):
+def test_os_wait_functions_join_end_of_forked_child_once(record):
     run = record(
         """
         import os, pty
@@ -74,14 +74,14 @@ def test_every_way_to_wait_for_a_fork_joins_its_end_once(record):
     assert run.edges("process.end") == Counter(("process.end", "MainThread", f"MainThread/{way}") for way in ways)
     starts = Counter({"MainThread/fork": 5, "MainThread/poll": 1, "MainThread/terminal": 1})
     assert Counter(str(source) for source, target in run.pairs() if target.channel == "process.start") == starts
-    # What each child did is its own: no edge joins one child's end to another's wait.
+    # No edge joins one child's end to the wait for another child.
     for source, target in run.pairs():
         if target.channel == "process.end":
             (start,) = (pair for pair in run.pairs() if pair[1].process is source.process)
             assert start[0].event.ticks < target.event.ticks and start[0].process is target.process
 
 
-def test_programs_that_os_starts_are_caused_by_the_call_and_its_end_is_joined(record):
+def test_os_spawn_functions_cause_the_child_and_join_its_end(record):
     run = record(
         """
         import os, subprocess, sys
@@ -111,7 +111,7 @@ def test_programs_that_os_starts_are_caused_by_the_call_and_its_end_is_joined(re
     assert {process.header.state for process in run.processes} == {State.CLOSED}
 
 
-def test_a_program_that_goes_on_as_another_is_one_chain_and_its_starter_joins_the_last_end(record):
+def test_exec_chain_is_joined_at_the_end_of_its_last_program(record):
     run = record(
         """
         import os, subprocess, sys
@@ -153,7 +153,7 @@ def test_a_program_that_goes_on_as_another_is_one_chain_and_its_starter_joins_th
     assert {process.header.state for process in run.processes} == {State.CLOSED}
 
 
-def test_a_program_that_fails_to_become_another_goes_on_recording(record):
+def test_exec_that_fails_continues_recording(record):
     run = record(
         """
         import os, sys
@@ -177,7 +177,7 @@ def test_a_program_that_fails_to_become_another_goes_on_recording(record):
     assert [process.header.state for process in run.processes] == [State.CLOSED] * 3
 
 
-def test_a_process_that_becomes_a_program_without_python_has_ended(record):
+def test_exec_of_unrecorded_program_closes_the_trace(record):
     run = record(
         """
         import os
@@ -193,7 +193,7 @@ def test_a_process_that_becomes_a_program_without_python_has_ended(record):
     assert run.edges("process.end") == Counter()
 
 
-def test_a_daemon_is_caused_by_its_grandparent_and_nobody_joins_its_end(record):
+def test_daemon_is_caused_by_double_fork_and_its_end_is_not_joined(record):
     run = record(
         """
         import os
@@ -230,7 +230,7 @@ def test_a_daemon_is_caused_by_its_grandparent_and_nobody_joins_its_end(record):
 
 
 @pytest.mark.parametrize("flag", ["-I", "-ES", "-sE"])
-def test_the_trace_says_which_child_kept_clew_out(record, flag):
+def test_child_started_with_isolating_flag_is_noted_in_trace(record, flag):
     run = record(
         f"import subprocess, sys\nsubprocess.run([sys.executable, '-B', {flag!r}, '-c', 'print(1)'], check=True)"
     )
@@ -240,7 +240,7 @@ def test_the_trace_says_which_child_kept_clew_out(record, flag):
     assert "python" in note and "that flag disables clew" in note
 
 
-def test_an_environment_that_names_another_run_or_none_is_obeyed(record):
+def test_child_environment_with_empty_clew_run_is_not_recorded(record):
     run = record(
         """
         import os, subprocess, sys
@@ -255,7 +255,7 @@ def test_an_environment_that_names_another_run_or_none_is_obeyed(record):
     assert any(note.text.startswith("env was started with an environment") for note in process.notes)
 
 
-def test_an_environment_of_its_own_reaches_scripts_and_grandchildren_as_it_was_given(record):
+def test_child_environment_reaches_scripts_and_grandchildren_unchanged(record):
     show = "import os; print(*sorted(f'{k}={v}' for k, v in os.environ.items() if k.startswith(('CLEW', 'OWN', 'PYTHONPATH'))))"
     run = record(
         """
@@ -281,7 +281,7 @@ def test_an_environment_of_its_own_reaches_scripts_and_grandchildren_as_it_was_g
     )
 
 
-def test_what_stands_for_functions_of_os_looks_like_them(record):
+def test_os_wrappers_have_attributes_of_the_originals(record):
     source = """
         import inspect, os, pickle, posix
 

@@ -1,4 +1,4 @@
-"""What actions record, in which order, and that they never disturb the program."""
+"""Actions: their records, the order of the records, and that they never disturb the program."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Record:
 
 
 class Recorder:
-    """Stands in for the recorder: probes and `emit` write to one list."""
+    """A fake recorder: probes and `emit` write to one list."""
 
     def __init__(self, monkeypatch):
         self.log, self.notes, self.on = [], [], True
@@ -58,7 +58,7 @@ class Recorder:
         return Probe()
 
     def load(self, source, *wanted):
-        """The names that `source` defines; `f` in it has the actions."""
+        """Return the names that `source` defines; its function `f` has the actions."""
 
         def choose(code):
             if code.co_name != "f":
@@ -79,7 +79,7 @@ def recorder(monkeypatch):
     return Recorder(monkeypatch)
 
 
-def test_start_actions_come_after_the_enter_and_openers_first(recorder):
+def test_actions_at_start_follow_enter_with_receive_and_request_first(recorder):
     wanted = [
         Action("payload", "start", "size", key=["call", "len", [X]]),
         Action("send", "start", "out", key=X),
@@ -90,7 +90,7 @@ def test_start_actions_come_after_the_enter_and_openers_first(recorder):
     assert recorder.shown() == ["ENTER", "RECEIVE in abc", "REQUEST write", "PAYLOAD size 3", "SEND out abc", "EXIT"]
 
 
-def test_finish_actions_stand_on_their_side_of_the_exit(recorder):
+def test_actions_at_finish_send_before_exit_and_receive_after(recorder):
     kinds = ["send", "receive", "join", "define", "use", "payload"]
     wanted = [Action(kind, "finish", kind, key=RESULT) for kind in kinds]
     recorder.load("def f(x): return x + 1", *wanted)["f"](1)
@@ -106,14 +106,14 @@ def test_finish_actions_stand_on_their_side_of_the_exit(recorder):
     ]
 
 
-def test_keys_are_equal_wherever_the_value_is_seen(recorder):
+def test_action_key_equals_key_of_channel_and_value(recorder):
     recorder.load("def f(x): pass", Action("send", "start", "chunk", key=["tuple", [X, ["const", 1]]]))["f"]("a")
     (_, record, _) = recorder.log
     assert record.key == key_of("chunk", ("a", 1))
     assert record.flags == 0 and record.text == "('a', 1)"
 
 
-def test_names_that_come_late_are_so_many_and_then_the_request_keeps_its_own(recorder):
+def test_name_action_beyond_200_names_leaves_request_its_own_name(recorder):
     name = Action(
         "name",
         "finish",
@@ -131,7 +131,7 @@ def test_names_that_come_late_are_so_many_and_then_the_request_keeps_its_own(rec
     assert names == [f"GET /{number}" for number in range(200)] and any("200 names" in note for note in recorder.notes)
 
 
-def test_an_object_is_named_by_its_address_and_marked_ambiguous(recorder):
+def test_action_key_of_object_is_its_address_and_marked_ambiguous(recorder):
     run = recorder.load(
         "def f(x): pass", Action("send", "start", "job", key=X), Action("receive", "start", "job", key=["tuple", [X]])
     )["f"]
@@ -143,7 +143,7 @@ def test_an_object_is_named_by_its_address_and_marked_ambiguous(recorder):
     assert all(record.flags == FLAG_AMBIGUOUS for record in recorder.log if record.channel)
 
 
-def test_each_item_of_a_list_is_a_cause(recorder):
+def test_receive_action_with_each_records_one_cause_per_item(recorder):
     run = recorder.load("def f(x): pass", Action("receive", "start", "m", key=X, each=True))["f"]
     run([1, 2])
     assert recorder.shown() == ["ENTER", "RECEIVE m 1", "RECEIVE m 2", "EXIT"]
@@ -153,7 +153,7 @@ def test_each_item_of_a_list_is_a_cause(recorder):
     assert recorder.shown() == ["ENTER", "RECEIVE m TypeError!", "EXIT"]
 
 
-def test_a_condition_decides(recorder):
+def test_action_condition_decides_whether_it_records(recorder):
     run = recorder.load(
         "def f(x): pass", Action("send", "start", "m", key=X, condition=["compare", ">", X, ["const", 1]])
     )["f"]
@@ -176,7 +176,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize("action, returns, raises", ENDS, ids=range(len(ENDS)))
-def test_an_action_is_recorded_at_the_ends_where_its_values_are(recorder, action, returns, raises):
+def test_finish_action_is_recorded_only_at_ends_that_have_its_values(recorder, action, returns, raises):
     run = recorder.load("def f(x):\n    if x: raise KeyError(x)\n", action)["f"]
     run(0)
     assert len(recorder.shown()) == 2 + returns
@@ -187,14 +187,14 @@ def test_an_action_is_recorded_at_the_ends_where_its_values_are(recorder, action
     assert not any(record.flags & FLAG_FAILED for record in recorder.log)
 
 
-def test_an_exception_is_a_payload(recorder):
+def test_payload_action_records_exception(recorder):
     run = recorder.load("def f(x): return 1 / x", Action("payload", "finish", "error", key=EXCEPTION))["f"]
     with pytest.raises(ZeroDivisionError):
         run(0)
     assert recorder.shown() == ["ENTER", "PAYLOAD error ZeroDivisionError('division by zero')", "UNWIND"]
 
 
-def test_a_failing_expression_is_a_record_that_says_so(recorder):
+def test_action_with_failing_expression_records_the_error(recorder):
     class Loud:
         @property
         def id(self):
@@ -207,24 +207,24 @@ def test_a_failing_expression_is_a_record_that_says_so(recorder):
     assert not recorder.notes
 
 
-def test_payloads_are_bounded(recorder):
+def test_payload_action_truncates_text_at_its_limit(recorder):
     recorder.load("def f(x): pass", Action("payload", "start", "p", key=X, limit=5))["f"]("abcdefgh")
     assert recorder.log[1].text == "abcde" and recorder.log[1].flags == FLAG_TRUNCATED
 
 
-def test_this_is_the_first_parameter(recorder):
+def test_action_name_this_means_the_first_parameter(recorder):
     source = "class C:\n    def f(self, x): self.n = x\nc = C()\nc.f(3)"
     recorder.load(source, Action("define", "finish", "n", key=["attr", ["name", "this"], "n"]))
     assert recorder.shown() == ["ENTER", "DEFINE n 3", "EXIT"]
 
 
-def test_a_parameter_that_a_closure_uses_is_read_from_its_cell(recorder):
+def test_action_reads_parameter_of_closure_from_its_cell(recorder):
     source = "def f(x):\n    def g():\n        nonlocal x\n        x += 1\n    g()\n    return 0\nf(1)"
     recorder.load(source, Action("send", "start", "m", key=X), Action("send", "finish", "m", key=X))
     assert recorder.shown() == ["ENTER", "SEND m 1", "SEND m 2", "EXIT"]
 
 
-def test_a_deleted_cell_is_a_failure_not_an_error(recorder):
+def test_action_with_deleted_cell_records_name_error(recorder):
     source = "def f(x):\n    def g():\n        nonlocal x\n        del x\n    g()\n    return 0\nf(1)"
     recorder.load(source, Action("send", "finish", "m", key=X))
     assert recorder.shown() == ["ENTER", "SEND m NameError!", "EXIT"]
@@ -252,19 +252,19 @@ def test_a_deleted_cell_is_a_failure_not_an_error(recorder):
         ("def f(x): pass\nf(1)", Action("send", "start", "m", key=["name", "result"]), "no parameter `result`"),
     ],
 )
-def test_what_a_function_cannot_fulfil_is_left_out_with_a_note(recorder, source, action, reason):
+def test_action_that_function_cannot_fulfil_is_left_out_with_a_note(recorder, source, action, reason):
     recorder.load(source, action)
     assert recorder.shown() == ["ENTER", "EXIT"]
     assert len(recorder.notes) == 1
     assert recorder.notes[0].startswith("a.esl:3: send is not recorded at m:f: ") and reason in recorder.notes[0]
 
 
-def test_a_parameter_deleted_later_is_read_at_start(recorder):
+def test_start_action_reads_parameter_deleted_later(recorder):
     recorder.load("def f(x):\n    del x\nf(1)", Action("send", "start", "m", key=X))
     assert recorder.shown() == ["ENTER", "SEND m 1", "EXIT"]
 
 
-def test_entity_events_are_json(recorder):
+def test_entity_action_records_json(recorder):
     class Node:
         pass
 
@@ -279,7 +279,7 @@ def test_entity_events_are_json(recorder):
     }
 
 
-def test_inject_and_extract_go_through_the_context(recorder, monkeypatch):
+def test_inject_and_extract_actions_call_traceparent(recorder, monkeypatch):
     seen = []
     monkeypatch.setattr(traceparent, "inject_into", lambda carrier, site=0: seen.append(("inject", carrier, site)) or 1)
     monkeypatch.setattr(
@@ -301,7 +301,7 @@ def test_action_outside_a_recording_evaluates_no_expression(recorder):
     assert recorder.shown() == ["ENTER", "EXIT"]
 
 
-def test_a_signal_handlers_exception_reaches_the_program(recorder, monkeypatch):
+def test_action_interrupted_by_signal_handler_raises_its_exception(recorder, monkeypatch):
     class Alarm(Exception):
         pass
 
@@ -324,7 +324,7 @@ def test_a_signal_handlers_exception_reaches_the_program(recorder, monkeypatch):
 
 
 class Ringing:
-    """A handler that is an object, whose hash nobody may ask for."""
+    """A handler that is an object whose hash must not be used."""
 
     __hash__ = None
 
@@ -349,7 +349,7 @@ def raising(number, frame):
         (Ringing(), SystemExit),
     ],
 )
-def test_an_interrupt_while_code_of_the_program_tells_a_value_reaches_the_program(recorder, handler, error):
+def test_unsafe_action_interrupted_by_signal_handler_raises_its_exception(recorder, handler, error):
     class Slow:
         def key(self):
             return signal.raise_signal(signal.SIGINT)
@@ -367,7 +367,7 @@ def test_an_interrupt_while_code_of_the_program_tells_a_value_reaches_the_progra
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, TimeoutError, BaseException])
-def test_what_code_of_the_program_raises_to_tell_a_value_is_no_interrupt(recorder, error):
+def test_unsafe_action_error_of_program_code_is_recorded_not_raised(recorder, error):
     class Odd:
         def key(self):
             raise error
@@ -379,7 +379,7 @@ def test_what_code_of_the_program_raises_to_tell_a_value_is_no_interrupt(recorde
     assert recorder.shown() == ["ENTER", f"SEND m {error.__name__}!", "EXIT"]
 
 
-def test_running_out_of_stack_in_an_action_is_not_the_programs(recorder):
+def test_action_that_exceeds_recursion_limit_does_not_raise(recorder):
     namespace = recorder.load(
         "def f(x): return x\ndef deep(n):\n    try: return deep(n + 1)\n    except RecursionError: return f(n)\n",
         Action("send", "start", "m", key=["call", "len", [X]]),
@@ -387,7 +387,7 @@ def test_running_out_of_stack_in_an_action_is_not_the_programs(recorder):
     assert namespace["deep"](0) > 50
 
 
-def test_a_tracer_sees_no_action(recorder):
+def test_action_is_invisible_to_settrace(recorder):
     run = recorder.load("def f(x): return x", Action("payload", "finish", "p", key=RESULT))["f"]
     files = set()
 
@@ -405,7 +405,7 @@ def test_a_tracer_sees_no_action(recorder):
     assert not any(file.startswith(OURS) for file in files)
 
 
-def test_actions_run_in_any_thread(recorder):
+def test_action_records_in_every_thread(recorder):
     run = recorder.load("def f(x): return x", Action("send", "start", "m", key=X))["f"]
     threads = [threading.Thread(target=run, args=(number,)) for number in range(5)]
     for thread in threads:

@@ -1,4 +1,4 @@
-"""Dear payloads are left out where the budget is overdrawn, edges never, and the trace says from where on."""
+"""Costly payloads are left out when the budget is exceeded, edges never, and the trace has a gap from there on."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def of(events, kind):
     return [event for event in events if event.kind is kind]
 
 
-def test_a_dear_payload_is_left_out_and_what_was_left_out_is_known(workshop):
+def test_payload_action_over_budget_is_left_out_with_gap_and_count(workshop):
     payload = Action("payload", "start", "rows", key=ROWS, limit=2000)
     process, events = recorded(workshop, payload, Action("send", "start", "m", key=["const", 7]), budget=1e-6)
     (gap,) = [event for event in of(events, Kind.GAP) if "payloads" in event.extension.text]
@@ -58,17 +58,17 @@ def test_a_dear_payload_is_left_out_and_what_was_left_out_is_known(workshop):
     assert len(of(events, Kind.SEND)) == CALLS
 
 
-def test_edges_alone_are_recorded_beyond_the_budget_and_that_is_said_once(workshop):
+def test_send_action_over_budget_is_recorded_with_one_note(workshop):
     send = Action("send", "start", "m", key=["const", 7])
     process, events = recorded(workshop, send, budget=1e-6)
     assert len(of(events, Kind.SEND)) == CALLS
-    assert [note.text for note in process.notes if "all the same" in note.text] == [
-        "recording what the spec asks for costs more than the budget; edges depend on it, it is recorded all the same"
+    assert [note.text for note in process.notes if "still recorded" in note.text] == [
+        "the actions of the spec exceed the budget; they are still recorded, because edges depend on them"
     ]
 
 
 @given(st.integers(1, 1000))
-def test_what_is_booked_was_evaluated(evaluations):
+def test_meter_books_time_of_all_evaluations(evaluations):
     booked = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cost, "core", SimpleNamespace(book=lambda ns, emitted: booked.append((ns, emitted))))
@@ -83,7 +83,7 @@ def test_what_is_booked_was_evaluated(evaluations):
     assert len(booked) <= 7 + evaluations / 64
 
 
-def test_payloads_within_the_budget_are_all_recorded(workshop):
+def test_payload_action_within_budget_is_recorded_for_every_call(workshop):
     payload = Action("payload", "start", "rows", key=ROWS, limit=2000)
     for budget in (None, 1000.0):
         process, events = recorded(workshop, payload, budget=budget)

@@ -1,4 +1,4 @@
-"""Expressions of a plan give what Python gives, for builtins, and refuse what would run the program's code."""
+"""Expressions of a plan have the values of Python for builtins, and refuse to run the program's code."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("expression, expected", CASES, ids=[str(case[0])[:50] for case in CASES])
-def test_expressions_give_what_python_gives(expression, expected):
+def test_expression_value_equals_python(expression, expected):
     thing = Thing()
     value = compile_expression(expression, {"x": 0, "y": 1})((thing, Hostile()))
     assert value == (thing if expected is None else expected)
@@ -117,19 +117,19 @@ def test_expression_runs_no_code_of_the_program(expression):
         compile_expression(expression, {"x": 0, "y": 1})((Thing(), Hostile()))
 
 
-def test_a_list_is_searched_without_asking_its_items():
+def test_expression_in_list_does_not_call_methods_of_items():
     contains = compile_expression(["compare", "in", ["const", 3], X], {"x": 0})
     assert contains(([Hostile(), 3],)) is True
     assert contains(([Hostile(), 4],)) is False
 
 
 @pytest.mark.parametrize("function", ["len", "str", "int", "repr"])
-def test_unsafe_runs_it(function):
+def test_expression_unsafe_runs_code_of_the_program(function):
     with pytest.raises(Ran):
         compile_expression(["unsafe", ["call", function, [Y]]], {"y": 0})((Hostile(),))
 
 
-def test_a_deleted_name_has_no_value():
+def test_expression_with_deleted_name_raises_name_error():
     with pytest.raises(NameError, match="x is deleted"):
         compile_expression(X, {"x": 0})((UNKNOWN,))
 
@@ -149,12 +149,12 @@ def test_a_deleted_name_has_no_value():
         [["name", "x"]],
     ],
 )
-def test_text_that_is_no_expression_is_named(damaged):
+def test_compile_expression_malformed_raises_plan_error(damaged):
     with pytest.raises(PlanError):
         compile_expression(damaged, {"x": 0})
 
 
-def test_names_are_found_at_any_depth():
+def test_expression_names_are_found_at_any_depth():
     expression = [
         "and",
         [["compare", "==", ["attr", X, "name"], ["const", ["name", "no"]]], ["unsafe", ["call", "len", [Y]]]],
@@ -166,7 +166,7 @@ scalars = st.one_of(st.integers(-9, 9), st.booleans(), st.text(max_size=3), st.n
 
 
 @given(st.sampled_from(["==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "//", "%"]), scalars, scalars)
-def test_operators_of_scalars_agree_with_python_or_refuse(symbol, left, right):
+def test_expression_operators_of_scalars_equal_python_or_refuse(symbol, left, right):
     kind = "compare" if symbol in ("==", "!=", "<", "<=", ">", ">=") else "binary"
     try:
         expected = eval(f"left {symbol} right")

@@ -1,4 +1,4 @@
-"""A rate admits so many records in so much time, and each gap begins and ends with a mark that tells how many are missing."""
+"""A rate admits up to N records per period, and marks the begin and end of each gap with the number of missing records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.records.format.event import FLAG_OVER, Kind
 
 
 class World:
-    """A recorder and a clock."""
+    """A fake recorder with a fake clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ns, self.recording, self.flow = 0, 1, 0
@@ -31,7 +31,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return World(monkeypatch)
 
 
-def test_more_than_the_rate_is_left_out_until_its_time_is_over(world: World) -> None:
+def test_rate_leaves_out_excess_until_its_period_is_over(world: World) -> None:
     rate = Rate(2, 1, 0, "payloads")
     assert [rate.admits(1) for _ in range(5)] == [True, True, False, False, False]
     assert world.marks == [(1, 0, False)]
@@ -42,25 +42,25 @@ def test_more_than_the_rate_is_left_out_until_its_time_is_over(world: World) -> 
     assert world.marks == [(1, 0, False), (1, 4, True), (1, 0, False)]
 
 
-def test_functions_share_the_rate_and_each_has_its_gap(world: World) -> None:
+def test_rate_is_shared_by_functions_and_each_has_its_own_gap(world: World) -> None:
     rate = Rate(2, 1, 0, "payloads")
     assert [rate.admits(site) for site in (1, 2, 3, 1, 3, 3)] == [True, True, False, False, False, False]
-    rate.tell()
+    rate.mark_ends()
     assert world.marks == [(3, 0, False), (1, 0, False), (3, 3, True), (1, 1, True)]
-    rate.tell()
+    rate.mark_ends()
     assert len(world.marks) == 4
 
 
-def test_another_recording_owes_nothing_for_the_one_before(world: World) -> None:
+def test_rate_in_next_recording_has_no_gap_of_the_earlier_one(world: World) -> None:
     rate = Rate(2, 1, 0, "payloads")
     assert [rate.admits(1) for _ in range(3)] == [True, True, False]
     world.recording = 2  # a forked child
-    rate.tell()
+    rate.mark_ends()
     assert [rate.admits(1) for _ in range(3)] == [True, True, False]
     assert world.marks == [(1, 0, False), (1, 0, False)]
 
 
-def test_what_belongs_to_a_flow_that_is_left_out_takes_nothing_from_the_rate(world: World) -> None:
+def test_rate_does_not_count_records_of_unsampled_flows(world: World) -> None:
     rate = Rate(2, 1, 0, "payloads")
     world.flow = 2
     assert all(rate.admits(1) for _ in range(9))

@@ -1,4 +1,4 @@
-"""What is recorded of SQL: no value that stands in a statement, whatever the dialect, but what the statement is."""
+"""Recorded SQL contains the statement without its values, in any dialect."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from clew.instrument.probes.actions.sql_templates import without_literals
         ("trim(x from \"word\")", "trim(x from ?)"),
     ],
 )  # fmt: skip
-def test_a_statement_is_shown_without_its_values(statement, shown):
+def test_sql_template_replaces_values_by_placeholders(statement, shown):
     assert without_literals(statement) == shown
 
 
 @given(st.lists(st.one_of(st.integers(0, 2**63 - 1), st.text(), st.floats(0, 1e300)), min_size=1), st.booleans())
-def test_no_value_that_sqlite_itself_wrote_down_is_left(values, doubled):
+def test_sql_template_hides_every_value_that_sqlite_quotes(values, doubled):
     with sqlite3.connect(":memory:") as connection:
         quoted = [
             connection.execute(
@@ -45,6 +45,6 @@ def test_no_value_that_sqlite_itself_wrote_down_is_left(values, doubled):
     assert not any(letter.isalnum() for letter in inside)
 
 
-def test_sql_template_of_a_value_that_is_no_text_raises():
+def test_sql_template_of_bytes_raises_type_error():
     with pytest.raises(TypeError):
         without_literals(b"select 1")

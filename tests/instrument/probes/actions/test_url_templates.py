@@ -1,4 +1,4 @@
-"""Which route a path was: with names for its values, and never with one of them."""
+"""The route of a path: names replace its values, and no value remains."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clew.instrument.probes.actions.url_templates import with_names
         ("/api/inner", {"number": 3}, 0, "/api/inner"),
         ("", {}, 0, ""),
         ("/files/a/b/of/c", {"path": "a/b", "name": "c"}, 2, "/files/{path}/of/{name}"),
-        # What is not there as it is written, and what only code of somebody would write.
+        # Values that are written differently in the path, and values that only program code could convert.
         ("/by/007", {"number": 7}, 1, ""),
         ("/at/3", {"time": 3.0}, 1, ""),
         ("/1.0/1", {"version": 1.0}, 1, ""),
@@ -27,7 +27,7 @@ from clew.instrument.probes.actions.url_templates import with_names
         ("/by/x", {"name": "x"}, -1, ""),
     ],
 )
-def test_values_of_a_path_are_shown_by_their_names(path, values, many, shown):
+def test_url_template_shows_path_values_by_their_names(path, values, many, shown):
     assert with_names(path, values, many) == shown
 
 
@@ -35,7 +35,7 @@ WORDS = st.text("abc", min_size=1, max_size=2)
 
 
 @given(st.lists(st.tuples(WORDS, st.booleans()), max_size=6))
-def test_no_value_stays_but_as_a_word_of_the_route(parts):
+def test_url_template_has_only_fixed_words_and_names(parts):
     values = {f"p{number}": word for number, (word, is_value) in enumerate(parts) if is_value}
     path = "".join(f"/{word}" for word, _ in parts)
     shown = with_names(path, values, len(values)).split("/")[1:]
@@ -45,6 +45,6 @@ def test_no_value_stays_but_as_a_word_of_the_route(parts):
 
 
 @pytest.mark.parametrize("wrong", [(b"/a", {}, 0), ("/a", [], 0), ("/a", {}, "0")])
-def test_url_template_of_a_wrong_path_raises(wrong):
+def test_url_template_of_wrong_types_raises_type_error(wrong):
     with pytest.raises(TypeError):
         with_names(*wrong)

@@ -1,4 +1,4 @@
-"""What can be read of a program's objects, and that none of their code runs for it."""
+"""Reading and rendering a program's objects without running their code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Ran(Exception):
 
 
 class Hostile:
-    """Runs code at every touch."""
+    """Runs code at every access."""
 
     def _run(self, *arguments):
         raise Ran
@@ -121,23 +121,23 @@ FOUND = [
 
 
 @pytest.mark.parametrize("value, name, expected", FOUND, ids=[f"{type(v).__name__}-{n}" for v, n, _ in FOUND])
-def test_plain_attributes_are_read(value, name, expected):
+def test_attribute_reads_values_of_instances_and_classes(value, name, expected):
     assert attribute(value, name) == expected
 
 
-def test_the_instance_dict_is_read_past_getattribute():
+def test_attribute_does_not_call_getattribute():
     sneaky = Sneaky.__new__(Sneaky)
     object.__setattr__(sneaky, "own", 9)
     assert attribute(sneaky, "own") == 9
 
 
-def test_a_metaclass_is_not_asked():
+def test_attribute_and_render_do_not_call_the_metaclass():
     assert attribute(OfMeta, "inside") == 4
     assert attribute(OfMeta(), "inside") == 4
     assert render(OfMeta(), 100)[0].startswith("<OfMeta at")
 
 
-def test_a_cached_property_is_read_once_it_is_computed():
+def test_attribute_reads_cached_property_only_after_computation():
     plain = Plain()
     with pytest.raises(TypeError):
         attribute(plain, "lazy")
@@ -158,13 +158,13 @@ def test_a_cached_property_is_read_once_it_is_computed():
         (list, "x"),
     ],
 )
-def test_value_that_needs_code_of_the_program_is_refused(kind, name):
+def test_attribute_that_needs_code_of_the_program_is_refused(kind, name):
     with pytest.raises((TypeError, AttributeError)):
         attribute(kind(), name)
 
 
 @pytest.mark.parametrize("value", [value for value, _, _ in FOUND], ids=lambda value: type(value).__name__)
-def test_value_lookup_agrees_with_getattr_static_on_instance_and_class_values(value):
+def test_attribute_equals_getattr_static(value):
     for name in ("own", "shared", "field", "default", "inside", "missing"):
         static = inspect.getattr_static(value, name, None)
         if static is None or hasattr(type(static), "__get__"):
@@ -172,7 +172,7 @@ def test_value_lookup_agrees_with_getattr_static_on_instance_and_class_values(va
         assert attribute(value, name) == static
 
 
-def test_truth_is_told_of_builtins_only():
+def test_truth_accepts_only_builtins():
     assert truth([1]) and not truth("") and truth(1.5) and not truth(None) and not truth({})
     for value in (Hostile(), Derived(), Plain()):
         with pytest.raises(TypeError):
@@ -198,7 +198,7 @@ def test_truth_is_told_of_builtins_only():
         ([[[[1]]]], None),
     ],
 )
-def test_builtins_are_rendered(value, text):
+def test_render_builtins_as_their_repr(value, text):
     found, cut = render(value, 100)
     assert not cut
     if text is None:
@@ -207,13 +207,13 @@ def test_builtins_are_rendered(value, text):
         assert found == text
 
 
-def test_other_objects_are_named_by_class_and_address():
+def test_render_other_objects_by_class_and_address():
     hostile = Hostile()
     assert render(hostile, 100)[0] == f"<Hostile at {id(hostile):#x}>"
     assert render([hostile, Derived()], 100)[0].startswith("[<Hostile at ")
 
 
-def test_text_is_bounded_however_large_the_value():
+def test_render_large_value_is_truncated_at_the_limit():
     for value in (
         "x" * 10**6,
         b"x" * 10**6,
@@ -232,7 +232,7 @@ NESTED = {i: {j: dict.fromkeys(range(20), "x" * 5000) for j in range(20)} for i 
 @pytest.mark.parametrize(
     "value", [list(MANY), tuple(MANY), set(MANY), frozenset(MANY), dict.fromkeys(MANY), ValueError(*MANY), NESTED]
 )
-def test_rendering_takes_memory_for_what_is_shown_only(value):
+def test_render_large_value_allocates_only_for_shown_text(value):
     render(value, 1000)
     tracemalloc.start()
     try:
@@ -243,7 +243,7 @@ def test_rendering_takes_memory_for_what_is_shown_only(value):
     assert most < 200_000
 
 
-def test_a_list_that_holds_itself_is_rendered():
+def test_render_list_that_contains_itself_ends():
     knot = []
     knot.append(knot)
     assert render(knot, 100)[0].startswith("[[[<list at")

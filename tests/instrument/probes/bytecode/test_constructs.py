@@ -1,4 +1,4 @@
-"""What rewritten functions record, construct by construct."""
+"""The records of rewritten functions, for each language construct."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import textwrap
 import pytest
 
 
-def test_a_call_is_an_enter_and_an_exit(trace):
+def test_call_records_enter_and_exit(trace):
     @trace.instrument
     def f(a, b=2):
         return a + b
 
     assert f(1) == 3
-    assert trace.take() == ["ENTER test_a_call_is_an_enter_and_an_exit.f", "EXIT test_a_call_is_an_enter_and_an_exit.f"]
+    assert trace.take() == ["ENTER test_call_records_enter_and_exit.f", "EXIT test_call_records_enter_and_exit.f"]
 
 
 PROGRAMS = {
@@ -186,7 +186,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_events_of(name, trace):
+def test_construct_records_its_events(name, trace):
     source, events = PROGRAMS[name]
     plain = trace.load(source, traced=False)["result"]
     result = trace.load(source)["result"]
@@ -276,7 +276,7 @@ ASYNC_PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", ASYNC_PROGRAMS)
-def test_events_of_async(name, trace):
+def test_async_construct_records_its_events(name, trace):
     source, events = ASYNC_PROGRAMS[name]
     source = "import asyncio\n" + source
     plain = asyncio.run(trace.load(source, traced=False)["main"]())
@@ -323,7 +323,7 @@ AWAITS = {
 
 
 @pytest.mark.parametrize("name", AWAITS)
-def test_await_in_every_position(name, trace):
+def test_await_records_one_suspend_and_resume_each(name, trace):
     source = "import asyncio, contextlib\nasync def g(value):\n    await asyncio.sleep(0)\n    return value\n"
     source += "async def main():\n" + textwrap.indent(AWAITS[name], "    ")
     plain = asyncio.run(trace.load(source, traced=False)["main"]())

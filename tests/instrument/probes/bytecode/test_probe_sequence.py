@@ -1,4 +1,4 @@
-"""Actions that rewritten functions call: with which arguments, at which ends of a call."""
+"""Actions called by rewritten functions: their arguments, and the ends of calls at which they run."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_actions_get_parameters_and_what_the_call_gave(name, trace):
+def test_actions_receive_parameters_and_result_of_the_call(name, trace):
     source, expected = CALLS[name]
     trace.calls = every_call(trace)
     trace.load(source)
     assert [line for line in trace.take() if "<lambda>" not in line and "start []" not in line] == expected
 
 
-def test_an_interrupt_in_an_action_after_the_exit_is_not_a_second_end(trace):
+def test_action_interrupted_after_exit_adds_no_second_end(trace):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""Random programs do the same with probes as without, and their events nest."""
+"""Random programs behave equally with and without probes, and their events nest."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def drive(generator, steps):
 
 
 def assert_nested(log):
-    """Each call ends once, the last first; what is suspended may go on or be thrown into."""
+    """Assert that calls nest and end once; a suspended call may be resumed or ended by a thrown exception."""
     stack, waiting = [], []
     for line in log:
         kind, name = line.split(" ", 1)
@@ -118,7 +118,7 @@ def assert_nested(log):
             waiting.remove(name)
             stack.append(name)
         else:
-            if not stack or stack[-1] != name:  # thrown in: it resumed without a record
+            if not stack or stack[-1] != name:  # an exception was thrown in: the call resumed without a record
                 assert name in waiting, log
                 waiting.remove(name)
             else:
@@ -137,7 +137,7 @@ slow = settings(
 
 @slow
 @given(plain_bodies, st.integers(0, 2))
-def test_functions_do_the_same_with_probes(trace, body, n):
+def test_random_functions_with_probes_have_the_same_outcome(trace, body, n):
     source = f"{PRELUDE}\ndef f(n, a=1, b=2, c=0):\n{body}\n"
     results = []
     for traced in False, True:
@@ -154,7 +154,7 @@ def test_functions_do_the_same_with_probes(trace, body, n):
     st.integers(0, 2),
     st.lists(st.sampled_from(["next", "next", "send", "throw", "stop", "close"]), max_size=6),
 )
-def test_generators_do_the_same_with_probes(trace, body, n, steps):
+def test_random_generators_with_probes_have_the_same_outcome(trace, body, n, steps):
     source = f"{PRELUDE}\ndef f(n, a=1, b=2, c=0):\n{body}\n    yield\n"
     results = []
     for traced in False, True:
@@ -169,7 +169,7 @@ def test_generators_do_the_same_with_probes(trace, body, n, steps):
 
 @slow
 @given(plain_bodies, st.integers(0, 2))
-def test_a_tracer_sees_the_same_with_probes(trace, body, n):
+def test_random_functions_with_probes_look_the_same_to_settrace(trace, body, n):
     source = f"{PRELUDE}\ndef f(n, a=1, b=2, c=0):\n{body}\n"
     seen = []
     for traced in False, True:

@@ -1,4 +1,4 @@
-"""The code that rewriting makes: jumps and constants of any size, and all that code objects say of themselves."""
+"""Rewritten code: jumps and constants of any size, and the attributes of code objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from clew.instrument.probes.bytecode.rewrite import Probes, is_function, parameters, rewrite
 
 
-def test_more_constants_than_a_byte_can_number(trace):
+def test_rewrite_code_with_more_than_256_constants(trace):
     items = ", ".join(f"x + {number}.5" for number in range(700))
     source = f"def f(x):\n    return [{items}]\nresult = f(1)"
     assert trace.load(source)["result"] == trace.load(source, traced=False)["result"]
@@ -18,7 +18,7 @@ def test_more_constants_than_a_byte_can_number(trace):
 
 
 @pytest.mark.parametrize("length", [1, 15, 20, 25, 30, 60, 250, 3000])
-def test_jumps_that_grow_beyond_their_prefixes(trace, length):
+def test_rewrite_jumps_that_need_more_prefixes(trace, length):
     body = "\n".join(f"        if n == {number}: yield n" for number in range(length))
     source = f"def g(m):\n    for n in range(m):\n        if n < 0: continue\n{body}\n"
     source += "    else:\n        yield -1\nresult = list(g(5))"
@@ -28,7 +28,7 @@ def test_jumps_that_grow_beyond_their_prefixes(trace, length):
     assert log[-1] == "EXIT g"
 
 
-def test_code_that_begins_with_a_prefix(trace):
+def test_rewrite_code_that_begins_with_a_prefix(trace):
     names = [f"v{number}" for number in range(300)]
     inner = "def g(): return " + " + ".join(names)
     assigned = "; ".join(f"{name} = 1" for name in names)
@@ -37,7 +37,7 @@ def test_code_that_begins_with_a_prefix(trace):
     assert trace.take() == ["ENTER f", "ENTER f.g", "EXIT f.g", "EXIT f"]
 
 
-def test_the_rewritten_code_says_what_the_old_one_said(trace):
+def test_rewrite_preserves_attributes_of_code_object(trace):
     def f(a, *b, c=1, **d):
         def g():
             return a
@@ -60,12 +60,12 @@ def test_the_rewritten_code_says_what_the_old_one_said(trace):
     assert after == after.replace() and hash(after) == hash(after.replace())
 
 
-def test_functions_that_no_one_chose_stay_the_same_objects():
+def test_rewrite_without_chosen_functions_returns_the_same_code():
     code = compile("def f():\n    def g(): pass\n", "x", "exec")
     assert rewrite(code, lambda found: None, lambda site, kind: None) is code
 
 
-def test_is_function_holds_for_functions_and_not_for_class_bodies_or_comprehensions():
+def test_is_function_rejects_class_bodies_and_comprehensions():
     tree = "class C:\n    x = [i for i in ()]\n    def m(self): return (i for i in ()), lambda: 0\n"
     seen = {}
 
@@ -79,7 +79,7 @@ def test_is_function_holds_for_functions_and_not_for_class_bodies_or_comprehensi
     assert {name for name, is_one in seen.items() if is_one} == {"m", "<lambda>"}
 
 
-def test_deleted_parameters_are_known():
+def test_parameters_marks_deletable_ones_and_cells():
     def f(a, b, *c, d, **e):
         del a
         try:
@@ -94,12 +94,12 @@ def test_deleted_parameters_are_known():
     assert [name for name in found if found[name].in_cell] == ["d", "c"]
 
 
-def test_a_site_is_made_before_those_nested_in_it(trace):
+def test_rewrite_numbers_outer_sites_before_nested_ones(trace):
     trace.rewrite(compile("def a():\n    def b(): pass\ndef c(): pass\n", "x", "exec"))
     assert trace.names[1:] == ["a", "a.b", "c"]
 
 
-def test_probes_of_one_function_share_its_site():
+def test_rewrite_gives_all_probes_of_a_function_one_site():
     made = []
 
     def make_probe(site, kind):

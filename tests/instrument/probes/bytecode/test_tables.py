@@ -1,4 +1,4 @@
-"""The line and exception tables, and the bytecode's layout, against the interpreter's own reading of them."""
+"""Line tables, exception tables and the layout of bytecode, compared with how the interpreter reads them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def positions(table, units):
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(CODES), st.data())
-def test_inserted_units_move_no_position(code, data):
+def test_line_table_insert_preserves_positions(code, data):
     units = len(code.co_code) // 2
     before = positions(code.co_linetable, units)
     insertions = sorted(
@@ -66,7 +66,7 @@ def test_inserted_units_move_no_position(code, data):
     assert positions(table, len(expected)) == expected
 
 
-def test_a_table_that_ends_early_is_left_as_it_is():
+def test_line_table_that_ends_early_stays_unchanged():
     assert line_table.insert(b"", [Inserted(3, 4, -1), Inserted(5, 1, 5)]) == b""
 
 
@@ -84,7 +84,7 @@ def _laid_out(items):
 
 
 @given(entries)
-def test_exception_tables_are_read_as_the_interpreter_reads_them(table):
+def test_exception_table_parse_equals_dis(table):
     written = exception_table.serialise(table)
     assert exception_table.parse(written) == table
     code = (lambda: 0).__code__.replace(co_exceptiontable=written)
@@ -93,13 +93,13 @@ def test_exception_tables_are_read_as_the_interpreter_reads_them(table):
     ] == table
 
 
-def test_the_compilers_exception_tables_are_written_as_they_were():
+def test_exception_table_of_compiler_survives_round_trip():
     for code in CODES:
         assert exception_table.serialise(exception_table.parse(code.co_exceptiontable)) == code.co_exceptiontable
 
 
 @given(entries, st.integers(0, 200), st.integers(0, 400))
-def test_gaps_are_filled_and_nothing_else_is(table, start, length):
+def test_exception_table_fill_gaps_covers_only_gaps(table, start, length):
     end = max([start + length, *(entry.end for entry in table)])
     handler = Entry(0, 0, 1 << 22, 1)
     filled = exception_table.fill_gaps(table, start, end, handler)
@@ -112,7 +112,7 @@ def test_gaps_are_filled_and_nothing_else_is(table, start, length):
 
 
 @given(entries, st.lists(st.tuples(st.integers(0, 400), st.integers(1, 20)), max_size=4))
-def test_cutting_takes_the_units_from_one_target_only(table, lengths):
+def test_exception_table_cut_removes_units_of_one_target_only(table, lengths):
     spans, at = [], 0
     for gap, length in lengths:
         spans.append((at + gap, at + gap + length))
@@ -130,7 +130,7 @@ def test_cutting_takes_the_units_from_one_target_only(table, lengths):
     }
 
 
-def test_scan_finds_what_dis_finds():
+def test_scan_instructions_equal_dis():
     kinds = {"RETURN_VALUE", "RETURN_CONST", "YIELD_VALUE", "RESUME", "DELETE_FAST"}
     for code in CODES:
         expected = [
@@ -146,13 +146,13 @@ def test_scan_finds_what_dis_finds():
 
 
 @given(st.integers(0, (1 << 31) - 1))
-def test_arguments_of_any_size_are_encoded(arg):
+def test_encode_argument_of_any_size_is_decoded_by_dis(arg):
     data = encode(dis.opmap["LOAD_CONST"], arg)
     assert len(data) == 2 * (prefixes(arg) + 1)
     decoded = list(dis._unpack_opargs(data))[-1]
     assert decoded[-1] == arg
 
 
-def test_a_call_has_its_caches():
+def test_encode_call_includes_its_caches():
     assert len(encode(dis.opmap["CALL"], 1)) == 2 + 2 * CACHES[dis.opmap["CALL"]]
     assert CACHES[dis.opmap["CALL"]] > 0

@@ -1,4 +1,4 @@
-"""Whole programs recorded for real: what is imported is recorded, and behaves as without."""
+"""Really recorded programs: imported modules are recorded, and the program behaves as without clew."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def program(workshop):
     return workshop
 
 
-def test_functions_of_an_imported_module_are_recorded(program, scope):
+def test_import_hook_records_functions_of_imported_module(program, scope):
     run = program.recorded([scope("pkg.**", "work")], "app.py")
     assert run.functions() == {"pkg.inner:work"}
     assert run.calls() == ["ENTER pkg.inner:work"] * 4 + ["EXIT pkg.inner:work"] * 4
     assert run.done.returncode == 0 and "done" in run.out
 
 
-def test_a_pattern_for_all_below_a_module_means_its_own_functions_too(program, scope):
+def test_import_hook_pattern_below_a_module_includes_the_module(program, scope):
     run = program.recorded([scope("app.**", "main"), scope("pkg.inner.**", "work")], "app.py")
     assert run.functions() == {"app:main", "pkg.inner:work"}
 
 
-def test_rules_choose_and_except(program):
+def test_import_hook_rule_with_excepts_leaves_them_out(program):
     rule = Rule(Target("pkg.**", "**"), excepts=(Target("**", "Box.*"), Target("**", "<lambda>")))
     run = program.recorded([rule], "app.py")
     assert run.functions() == {"pkg.inner:work"}
 
 
-def test_a_root_keeps_other_files_out(program):
+def test_import_hook_root_leaves_out_other_files(program):
     inside = Rule(Target("**", "**", root=str(program.folder / "pkg")))
     assert program.recorded([inside], "app.py").functions() == {
         "pkg.inner:work",
@@ -66,7 +66,7 @@ def test_a_root_keeps_other_files_out(program):
 
 
 @pytest.mark.parametrize("command", [["app.py", "x"], ["./pkg/../app.py"], ["-m", "app", "y"], ["-X", "dev", "app.py"]])
-def test_the_main_module_is_recorded_under_its_own_name(program, scope, command):
+def test_import_hook_records_main_module_under_its_own_name(program, scope, command):
     run = program.recorded([scope("app")], *command)
     assert run.functions() == {"app:main"}
     assert run.calls() == ["ENTER app:main", "EXIT app:main"]
@@ -75,13 +75,13 @@ def test_the_main_module_is_recorded_under_its_own_name(program, scope, command)
     assert run.out.startswith("__main__ ")
 
 
-def test_a_package_run_with_m_is_its_main_module(program, scope):
+def test_import_hook_records_package_run_with_m_as_its_main_module(program, scope):
     program.write(pkg__SLASH____main__="def f(): return 5\nprint(f())\n")
     run = program.recorded([scope("pkg.__main__")], "-m", "pkg")
     assert run.calls() == ["ENTER pkg.__main__:f", "EXIT pkg.__main__:f"]
 
 
-def test_a_folder_and_an_archive_run_as_ever(program, scope):
+def test_import_hook_runs_folder_and_archive_as_untraced(program, scope):
     program.write(folder__SLASH____main__="def f(): return 8\nprint(f())\n")
     archive = program.folder / "app.pyz"
     with zipfile.ZipFile(archive, "w") as file:
@@ -95,12 +95,12 @@ def test_a_folder_and_an_archive_run_as_ever(program, scope):
 @pytest.mark.parametrize(
     "command, text", [(["-c", "def f(): return 5\nprint(f())"], None), (["-"], "def f(): return 5\nprint(f())\n")]
 )
-def test_code_without_a_file_is_left_alone(program, scope, command, text):
+def test_import_hook_does_not_record_code_without_a_file(program, scope, command, text):
     run = program.recorded([scope("**", "f")], *command, input=text)
     assert run.out == "5\n" and run.functions() == set()
 
 
-def test_a_script_that_does_not_compile_fails_as_ever(program, scope):
+def test_import_hook_script_with_syntax_error_fails_as_untraced(program, scope):
     program.write(broken="def f(:\n", outer="import broken\n")
     for script in ("broken.py", "outer.py"):
         plain, run = program.plain(script), program.recorded([scope("**", "f")], script)
@@ -108,7 +108,7 @@ def test_a_script_that_does_not_compile_fails_as_ever(program, scope):
         assert "SyntaxError" in run.err
 
 
-def test_a_failing_program_shows_the_same_traceback(program, scope):
+def test_import_hook_failing_program_shows_untraced_traceback(program, scope):
     program.write(
         fails="import pkg.inner\ndef f(x):\n    return pkg.inner.explode(x)\nif __name__ == '__main__':\n    f({})\n",
         imports_failing="import fails2\n",
@@ -121,7 +121,7 @@ def test_a_failing_program_shows_the_same_traceback(program, scope):
         assert run.err == plain.stderr and run.done.returncode == plain.returncode == 1
 
 
-def test_modules_look_as_ever(program, scope):
+def test_import_hook_modules_have_attributes_of_untraced_ones(program, scope):
     program.write(
         looks=textwrap.dedent("""
             import importlib.resources, importlib.util, inspect, pickle, sys
@@ -152,7 +152,7 @@ def test_modules_look_as_ever(program, scope):
     assert {"pkg.inner:work", "space.inside:f", "by_hand:work"} <= run.functions()
 
 
-def test_cached_bytecode_is_the_programs_own(program, scope):
+def test_import_hook_leaves_cached_bytecode_unchanged(program, scope):
     script = "import pkg.inner, marshal\ndata = open(pkg.inner.__cached__, 'rb').read()[16:]\n"
     script += "print(len(marshal.dumps(marshal.loads(data))))\n"
     program.write(cache=script)
@@ -162,14 +162,14 @@ def test_cached_bytecode_is_the_programs_own(program, scope):
     assert again.out == recorded and "pkg.inner:work" in again.functions()
 
 
-def test_modules_imported_before_are_rewritten_too(program, scope):
+def test_import_hook_rewrites_modules_imported_before(program, scope):
     program.write(early="import posixpath, os\nprint(posixpath.relpath('a/../b'), os.fspath('x'))\n")
     run = program.recorded([scope("posixpath", "relpath")], "early.py")
     assert run.out == "b x\n"
     assert "posixpath:relpath" in run.functions()
 
 
-def test_functions_behind_decorators_are_found(program, scope):
+def test_import_hook_finds_functions_wrapped_by_decorators(program, scope):
     program.write(
         decorated=textwrap.dedent("""
             import functools, contextlib
@@ -195,7 +195,7 @@ def test_functions_behind_decorators_are_found(program, scope):
 
 
 @pytest.mark.slow
-def test_pytest_rewrites_assertions_and_its_tests_are_recorded(program, scope):
+def test_import_hook_records_tests_with_assertions_rewritten_by_pytest(program, scope):
     program.write(
         test_app="import app\n\ndef test_works():\n    assert app.main() == 'done'\n\n"
         "def test_fails():\n    left = [1, 2]\n    assert left == [1, 3]\n",
@@ -210,7 +210,7 @@ def test_pytest_rewrites_assertions_and_its_tests_are_recorded(program, scope):
         assert "UNWIND test_app:test_fails" in run.calls()
 
 
-def test_children_of_multiprocessing_are_recorded_from_their_main_script(program, scope):
+def test_import_hook_records_main_script_of_multiprocessing_child(program, scope):
     program.write(
         spawns=textwrap.dedent("""
             import multiprocessing
@@ -226,7 +226,7 @@ def test_children_of_multiprocessing_are_recorded_from_their_main_script(program
     assert len(entered) == 2 and len({found.header.pid for found in entered}) == 1
 
 
-def test_code_pickled_by_value_runs_where_there_is_no_clew(program, scope):
+def test_import_hook_code_pickled_by_value_runs_without_clew(program, scope):
     program.write(
         ships=textwrap.dedent("""
             import pickle, pkg.inner, sys
@@ -245,7 +245,7 @@ def test_code_pickled_by_value_runs_where_there_is_no_clew(program, scope):
     assert run.err == "" and run.out == "False\n2 1\n"
 
 
-def test_a_warning_in_a_recorded_module_names_the_same_line(program, scope):
+def test_import_hook_warning_in_recorded_module_names_the_same_line(program, scope):
     program.write(
         warns="import warnings, sys\ndef f(): warnings.warn('careful', stacklevel=2)\ndef g():\n    f()\ng()\n"
     )
@@ -253,20 +253,20 @@ def test_a_warning_in_a_recorded_module_names_the_same_line(program, scope):
     assert run.err == plain.stderr and "warns.py:4" in run.err
 
 
-def test_the_file_and_lines_of_a_site(program, scope):
+def test_import_hook_site_has_file_and_lines(program, scope):
     run = program.recorded([scope("pkg.inner", "work")], "app.py")
     (site,) = run.records.processes[0].sites.values()
     assert site.file == str(program.folder / "pkg" / "inner.py")
     assert (site.line, site.end_line, site.kind, site.rule) == (3, 5, "function", 0)
 
 
-def test_the_hook_for_the_main_script_is_gone_when_it_runs(program, scope):
+def test_import_hook_for_main_script_is_removed_when_it_runs(program, scope):
     program.write(hooked="from clew.instrument.probes import _entry\nprint(_entry.watching())\ndef f(): pass\n")
     run = program.recorded([scope("hooked")], "hooked.py")
     assert run.out == "False\n" and run.functions() == {"hooked:f"}
 
 
-def test_python_without_the_c_module_says_what_is_missing(program, scope):
+def test_import_hook_without_c_module_is_noted(program, scope):
     program.write(
         blocks="import sys\nimport clew.instrument.probes as probes\ndel probes._entry\n"
         "sys.modules[probes.__name__ + '._entry'] = None\n"

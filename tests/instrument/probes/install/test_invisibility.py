@@ -1,4 +1,4 @@
-"""What looks at a program from within sees no probes: tracebacks, tracing, `inspect`, warnings, a full stack, an interrupt."""
+"""Probes are invisible inside the program: tracebacks, tracing, `inspect`, warnings, stack overflow, interrupts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def shown(namespace, file):
     raise AssertionError("it did not fail")
 
 
-def test_tracebacks_have_the_same_frames_lines_and_columns(trace, tmp_path):
+def test_probes_leave_frames_lines_and_columns_of_tracebacks(trace, tmp_path):
     file = tmp_path / "failing.py"
     file.write_text(FAILING)
     plain = shown(trace.load(FAILING, traced=False, file=str(file)), str(file))
@@ -75,7 +75,7 @@ def test_tracebacks_have_the_same_frames_lines_and_columns(trace, tmp_path):
     assert "UNWIND inner" in trace.take()
 
 
-def test_an_exception_keeps_its_context_and_the_handled_one_stays_current(trace):
+def test_probes_leave_exception_context_and_current_exception(trace):
     @trace.instrument
     def f():
         try:
@@ -138,12 +138,12 @@ def all_of_them():
 """
 
 
-# From 3.13 on `close()` spares a generator without handlers from being run; one with probes is run, as all were before.
+# From 3.13 on `close()` does not run a generator without handlers; it runs one with probes, as earlier versions always did.
 @pytest.mark.parametrize(
     "program", [TRACED.replace("generator(), (1,)", "(1,)"), TRACED + CLOSED][: 1 + (VERSION < (3, 13))]
 )
 @pytest.mark.parametrize("how", [sys.settrace, sys.setprofile])
-def test_tracing_sees_the_same_lines(trace, tmp_path, how, program):
+def test_probes_are_invisible_to_settrace_and_setprofile(trace, tmp_path, how, program):
     file = tmp_path / "traced.py"
     file.write_text(program)
 
@@ -168,12 +168,12 @@ def test_tracing_sees_the_same_lines(trace, tmp_path, how, program):
 
     plain = seen(trace.load(program, traced=False, file=str(file)))
     traced = seen(trace.load(program, file=str(file)))
-    # The stand-in for a probe is a Python function, which a profiler sees called; only the program's file counts.
+    # The fake probe is a Python function, whose calls a profiler sees; so only events of the program's file count.
     assert traced == plain
     assert len(plain) > 5
 
 
-def test_inspect_sees_no_difference(trace, tmp_path, monkeypatch):
+def test_probes_are_invisible_to_inspect(trace, tmp_path, monkeypatch):
     file = tmp_path / "inspected.py"
     file.write_text(
         "def f(a, /, b: int = 2, *c, d, **e) -> str:\n    '''Doc.'''\n    return 'x'\n\n"
@@ -196,7 +196,7 @@ def test_inspect_sees_no_difference(trace, tmp_path, monkeypatch):
     dis.Bytecode(inspected.f).dis()
 
 
-def test_a_generators_states_are_what_they_were(trace):
+def test_probes_leave_generator_states(trace):
     @trace.instrument
     def gen():
         yield inspect.getgeneratorstate(holder[0])
@@ -210,7 +210,7 @@ def test_a_generators_states_are_what_they_were(trace):
     assert inspect.getgeneratorstate(holder[0]) == inspect.GEN_CLOSED
 
 
-def test_an_awaited_coroutine_names_what_it_waits_for(trace):
+def test_probes_leave_cr_await_and_frame_of_coroutine(trace):
     @types.coroutine
     def pause():
         yield
@@ -231,7 +231,7 @@ def test_an_awaited_coroutine_names_what_it_waits_for(trace):
     inner.close()
 
 
-def test_warnings_point_at_the_caller(trace):
+def test_probes_leave_stacklevel_of_warnings(trace):
     @trace.instrument
     def old():
         warnings.warn("old", DeprecationWarning, stacklevel=2)
@@ -247,17 +247,17 @@ def test_warnings_point_at_the_caller(trace):
     assert caught[0].filename == __file__
 
 
-def test_running_out_of_stack_unwinds_every_call(trace):
+def test_probes_record_unwind_of_every_call_at_recursion_limit(trace):
     namespace = trace.load("def f(n): return f(n + 1)\n")
     with pytest.raises(RecursionError):
         namespace["f"](0)
     log = trace.take()
     assert log.count("ENTER f") > 100
-    # Deep down the stand-in for a probe, a Python method, has no stack left either; the recorder's own needs none.
+    # At the limit the fake probe, a Python method, has no stack left either; the recorder's probe needs none.
     assert abs(log.count("ENTER f") - log.count("UNWIND f")) <= 3
 
 
-def test_an_interrupt_unwinds(trace):
+def test_probes_record_unwind_at_keyboard_interrupt(trace):
     @trace.instrument
     def wait():
         os.kill(os.getpid(), signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Functions written in C are recorded by the same rules as others, and look and behave as they did."""
+"""Functions written in C are recorded by the same rules as others, and look and behave unchanged."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_wrapped_c_function_looks_and_behaves_as_before(workshop, scope, source,
     assert any(site.startswith(f"{module}:") for site in run.functions())
 
 
-def test_calls_begin_and_end_like_any_other(workshop, scope):
+def test_wrapped_c_function_records_begin_and_end_of_calls(workshop, scope):
     workshop.write(
         app="import zlib\ndef f(data):\n    try: return zlib.decompress(data)\n    except zlib.error: return None\n"
         "f(zlib.compress(b'x'))\nf(b'wrong')\n"
@@ -72,7 +72,7 @@ def test_calls_begin_and_end_like_any_other(workshop, scope):
     assert (site.kind, site.file, site.rule) == ("builtin", "", 0)
 
 
-def test_a_call_that_only_tells_of_an_iterators_end_has_not_failed(workshop, scope):
+def test_wrapped_c_function_that_raises_stop_iteration_has_not_failed(workshop, scope):
     workshop.write(
         app="import _functools\ndef stop(*given): raise StopIteration\ntry: _functools.reduce(stop, [1, 2])\n"
         "except StopIteration: pass\n"
@@ -82,14 +82,14 @@ def test_a_call_that_only_tells_of_an_iterators_end_has_not_failed(workshop, sco
 
 
 def test_late_import_of_wrapped_c_function_gets_the_wrapper(workshop, scope):
-    """The standard library takes `_json.scanstring` under a name of its own."""
+    """The standard library imports `_json.scanstring` under another name."""
     workshop.write(app="import json\nprint(json.loads('[\"a\"]'), json.decoder.scanstring('a\"', 0))\n")
     run = workshop.recorded([scope("_json", "scanstring")], "app.py")
     assert run.out == "['a'] ('a', 2)\n"
     assert run.calls() == ["ENTER _json:scanstring", "EXIT _json:scanstring"]
 
 
-def test_actions_read_parameters_results_and_exceptions(workshop, scope):
+def test_wrapped_c_function_actions_read_parameters_results_and_exceptions(workshop, scope):
     workshop.write(
         app="import zlib\nzlib.crc32(b'a', 5)\nzlib.crc32(b'b')\ntry: zlib.decompress(b'')\nexcept zlib.error: pass\n"
     )
@@ -122,7 +122,7 @@ def test_actions_read_parameters_results_and_exceptions(workshop, scope):
     ]  # fmt: skip
 
 
-def test_a_parameter_that_is_not_there_is_a_note(workshop, scope):
+def test_wrapped_c_function_action_with_unknown_parameter_is_noted(workshop, scope):
     workshop.write(app="import zlib\nzlib.crc32(b'a')\n")
     run = workshop.recorded(
         [scope("zlib", "crc32", Action("payload", "start", "x", key=["name", "nothing"]))], "app.py"
@@ -131,7 +131,7 @@ def test_a_parameter_that_is_not_there_is_a_note(workshop, scope):
     assert run.calls() == ["ENTER zlib:crc32", "EXIT zlib:crc32"]
 
 
-def test_a_class_of_cs_own_is_left_alone_and_one_note_says_so(workshop, scope):
+def test_immutable_c_class_is_not_wrapped_and_noted_once(workshop, scope):
     workshop.write(app="import _datetime\nprint(_datetime.datetime(2020, 1, 1).isoformat())\n")
     run = workshop.recorded([scope("_datetime", "datetime.*")], "app.py")
     assert run.out == "2020-01-01T00:00:00\n" and run.calls() == []
@@ -139,19 +139,19 @@ def test_a_class_of_cs_own_is_left_alone_and_one_note_says_so(workshop, scope):
     assert "methods of _datetime:datetime cannot be recorded because the class is implemented in C" in note
 
 
-def test_a_method_is_recorded_for_the_objects_of_subclasses_too(workshop, scope):
+def test_wrapped_c_method_is_recorded_for_subclasses(workshop, scope):
     workshop.write(app="import random\nrandom.Random(1).getrandbits(3)\n")
     run = workshop.recorded([scope("_random", "Random.getrandbits")], "app.py")
     assert {"ENTER _random:Random.getrandbits", "EXIT _random:Random.getrandbits"} == set(run.calls())
 
 
-def test_a_wide_rule_wraps_nothing(workshop, scope):
+def test_wide_rule_wraps_no_c_function(workshop, scope):
     workshop.write(app="import zlib\nprint(type(zlib.compress).__name__)\nimport sys\nprint('wrapt' in sys.modules)\n")
     run = workshop.recorded([scope("**"), scope("z*")], "app.py")
     assert run.out == "builtin_function_or_method\nFalse\n"
 
 
-def test_a_tracer_and_a_profiler_see_no_more(workshop, scope):
+def test_wrapped_c_function_is_invisible_to_settrace_and_setprofile(workshop, scope):
     workshop.write(
         app="import sys, zlib\nseen = []\n"
         "def tracer(frame, event, argument):\n"
@@ -164,7 +164,7 @@ def test_a_tracer_and_a_profiler_see_no_more(workshop, scope):
     assert run.out == plain.stdout and "ENTER zlib:crc32" in run.calls()
 
 
-def test_a_function_that_a_python_module_took_over_is_meant_by_its_full_name(workshop, scope):
+def test_c_function_imported_by_python_module_is_wrapped_by_full_name(workshop, scope):
     workshop.write(
         taken="from zlib import crc32 as checksum, adler32\ndef own(data): return checksum(data)\n",
         app="import json, taken\nprint(json.decoder.scanstring('a\"', 0), taken.own(b'x'), taken.adler32(b'x'))\n",
@@ -179,7 +179,7 @@ def test_a_function_that_a_python_module_took_over_is_meant_by_its_full_name(wor
     ]  # fmt: skip
 
 
-def test_a_wide_name_in_a_python_module_is_about_what_can_be_read(workshop, scope):
+def test_wide_name_in_python_module_wraps_no_c_function(workshop, scope):
     workshop.write(
         taken="from zlib import crc32\ndef own(data): return crc32(data)\n",
         app="import taken\nprint(taken.own(b'x'))\n",
@@ -188,9 +188,7 @@ def test_a_wide_name_in_a_python_module_is_about_what_can_be_read(workshop, scop
     assert run.calls() == ["ENTER taken:own", "EXIT taken:own"]
 
 
-def test_a_method_of_a_class_that_refuses_changes_is_recorded_with_what_its_signature_does_not_say_in_python(
-    workshop, scope
-):
+def test_sqlite3_method_of_immutable_class_is_recorded_with_parameters(workshop, scope):
     workshop.write(app="import sqlite3\nprint(sqlite3.connect(':memory:').execute('select 1').fetchall())\n")
     payload = Action("payload", "start", "sql", key=["name", "sql"])
     run = workshop.recorded([scope("_sqlite3", "Connection.execute", payload)], "app.py")

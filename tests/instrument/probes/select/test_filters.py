@@ -1,5 +1,5 @@
-"""Filters of patterns mean in the traced process what the index says of the source. The oracle of each list is written out, and
-for real packages the two lists are each other's.
+"""Filters of patterns select the same functions in the traced process as in the index of the source. Each test has its
+expected list; for real packages the two lists are compared with each other.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ SPECS = {
     "scope async shop.** in subclasses of shop.base:Handler;": ({"B.c"}, set()),
     "send async shop.**:*.c decorated by b.route key 1 as c;": ({"B.c"}, set()),
 }
-"""What is recorded, and what else the source leaves open."""
+"""For each spec, the recorded functions, and the functions that the source leaves uncertain."""
 
 
 def plan_of(spec: str, folder: Path) -> Callable[[Plan], Plan]:
@@ -93,10 +93,10 @@ def recorded(result: Recording) -> set[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_a_filter_means_these_functions_when_the_program_runs_and_in_its_source(spec, record, tmp_path):
+def test_filter_selects_expected_functions_in_process_and_index(spec, record, tmp_path):
     folder = tmp_path / "workspace"
     wanted, open_ = SPECS[spec]
-    # The plan is compiled when the files are there.
+    # The plan is compiled when the files exist.
     result = record(PROGRAM, files=SHOP, adapters=(), logs=None, change=plan_of(spec, folder))
     assert {qualname for _, qualname, _ in recorded(result)} == wanted
     (match,) = check(folder / "x.esl", folder, text=spec).matches
@@ -105,7 +105,7 @@ def test_a_filter_means_these_functions_when_the_program_runs_and_in_its_source(
     assert open_ <= doubts.keys()
 
 
-def test_what_only_the_run_tells_says_why(record, tmp_path):
+def test_filter_with_uncertain_matches_explains_each(record, tmp_path):
     folder = tmp_path / "workspace"
     record(PROGRAM, files=SHOP, adapters=(), logs=None)
     (match,) = check(folder / "x.esl", folder, text="scope shop.impl in subclasses of shop:Handler;").matches
@@ -116,7 +116,7 @@ def test_what_only_the_run_tells_says_why(record, tmp_path):
     assert "A.handle" not in doubts
 
 
-def test_a_plan_without_filters_loads_nothing_for_them(record):
+def test_plan_without_filters_imports_no_filter_modules(record):
     program = """
         import sys
         ours = ("declarations", "class_hierarchy", "rule_filters")
@@ -126,7 +126,7 @@ def test_a_plan_without_filters_loads_nothing_for_them(record):
     assert record(program, adapters=(), logs=None).stdout == "[]\n"
 
 
-def test_no_code_of_the_program_runs_for_an_answer(record, tmp_path):
+def test_filter_runs_no_code_of_the_program(record, tmp_path):
     files = {
         "app/__init__.py": "",
         "app/meta.py": """
@@ -176,7 +176,7 @@ print(*(n for n, m in list(sys.modules.items()) if (getattr(m, "__file__", None)
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copies of the packages: the index leaves installed ones out."""
+    """Copy the packages, because the index leaves out installed ones."""
     folder = tmp_path_factory.mktemp("packages")
     for name in PACKAGES:
         spec = importlib.util.find_spec(name)
@@ -186,7 +186,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("spec", [EVERYTHING, FILTERED], ids=["everything", "filtered"])
-def test_the_index_and_the_recorder_agree_on_real_packages(
+def test_filters_in_index_and_recorder_agree_on_real_packages(
     spec: str, record: Callable[..., Recording], packages: Path
 ) -> None:
     found = check(packages / "x.esl", packages, text=spec, index=SourceIndex(packages))
@@ -203,13 +203,13 @@ def test_the_index_and_the_recorder_agree_on_real_packages(
     )
     imported = {name for name in result.stdout.split() if name != "__main__"}
     assert len(imported) > 150
-    # What began to be imported and failed is in no module.
+    # Functions of a module whose import failed belong to no module.
     there = {site for site in recorded(result) if site[0] in imported}
     for each in found.matches:
         assert each.functions, each.rule.pattern.full_text
     may, must = listed(found.matches, imported, certain=False), listed(found.matches, imported, certain=True)
-    assert must - there == set(), "the index is sure of what is not recorded"
-    assert there - may == set(), "the index does not know of what is recorded"
+    assert must - there == set(), "the index is certain of functions that are not recorded"
+    assert there - may == set(), "recorded functions are missing from the index"
     assert len(there) > (4000 if spec == EVERYTHING else 300)
     if spec == EVERYTHING:
         assert there == may

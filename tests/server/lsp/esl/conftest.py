@@ -1,4 +1,4 @@
-"""An editor on a small workspace, and specs that are opened in it."""
+"""Fixtures: an editor on a small workspace, and specs opened in it."""
 
 import sys
 

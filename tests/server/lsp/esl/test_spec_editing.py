@@ -1,4 +1,4 @@
-"""Writing a spec: what is wrong and has a remedy, what is proposed, and its form."""
+"""Editing a spec: quick fixes, completion and formatting."""
 
 import pytest
 from lsprotocol import types
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
         ("include standard; budget |3;", "Change to `3%`", "include standard; budget 3%;"),
     ],
 )  # fmt: skip
-async def test_a_problem_is_mended_by_one_action(editor, open_spec, marked, title, after):
+async def test_spec_quick_fix_mends_its_problem(editor, open_spec, marked, title, after):
     spec = open_spec(marked)
     found = await actions_of(editor, spec)
     titles = {action.title: action for action in found if action.kind == types.CodeActionKind.QuickFix}
@@ -42,7 +42,7 @@ async def test_a_problem_is_mended_by_one_action(editor, open_spec, marked, titl
         assert titles[title].diagnostics[0].message
 
 
-async def test_everything_is_mended_at_once(editor, open_spec):
+async def test_spec_fix_all_mends_every_problem(editor, open_spec):
     spec = open_spec("include |asynio;\nscope shop.app:ordr;\nscope shop.audit:audit\n")
     (action,) = await actions_of(editor, spec, only=[types.CodeActionKind.SourceFixAll])
     assert spec.edited(action.edit.changes[spec.uri]) == (
@@ -91,19 +91,19 @@ async def labels(editor, spec):
         ("scope shop.app\nscope shop.|\nscope shop.audit;", {"shop.app"}, set()),
     ],
 )  # fmt: skip
-async def test_what_can_stand_there_is_proposed(editor, open_spec, marked, there, not_there):
+async def test_spec_completion_proposes_valid_keywords_and_names(editor, open_spec, marked, there, not_there):
     found = await labels(editor, open_spec(marked))
     assert there <= set(found) and not_there.isdisjoint(found)
 
 
-async def test_a_proposal_replaces_what_was_typed_and_says_what_it_is(editor, open_spec):
+async def test_spec_completion_item_replaces_the_typed_word(editor, open_spec):
     spec = open_spec("/* 😀é */ send shop.app:Stock.look|")
     item = (await labels(editor, spec))["shop.app:Stock.lookup"]
     assert spec.edited([item.text_edit]) == "/* 😀é */ send shop.app:Stock.lookup"
     assert item.detail == "(self, item, count)" and item.kind == types.CompletionItemKind.Method
 
 
-async def test_a_statement_is_proposed_with_the_places_to_fill_in(editor, open_spec):
+async def test_spec_completion_of_statement_is_a_snippet(editor, open_spec):
     item = (await labels(editor, open_spec("sen|")))["send"]
     assert item.insert_text_format == types.InsertTextFormat.Snippet
     assert item.text_edit.new_text.startswith("send ${1:module:function} key ")
@@ -127,11 +127,11 @@ async def test_formatting_of_spec_sends_changed_lines_only(editor, open_spec):
     assert [edit.range.start.line for edit in one] == [1]
 
 
-async def test_what_was_typed_is_formatted_at_its_end(editor, open_spec):
+async def test_spec_on_type_formatting_formats_the_ended_statement(editor, open_spec):
     spec = open_spec("logs   ;\nsend a:b key  x;|\n")
     options = types.FormattingOptions(tab_size=4, insert_spaces=True)
     edits = await editor.text_document_on_type_formatting_async(
         types.DocumentOnTypeFormattingParams(spec.document, spec.position, ";", options)
     )
-    # The lines beside it are one change with it.
+    # The lines next to it belong to the same change.
     assert "send a:b key x;" in spec.edited(edits)

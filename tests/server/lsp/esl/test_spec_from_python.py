@@ -1,4 +1,4 @@
-"""From Python files into specs, and what specs say while their source is edited."""
+"""Code actions that lead from Python files into specs, and diagnostics of specs while their source is edited."""
 
 import pytest
 from lsprotocol import types
@@ -14,7 +14,7 @@ async def rules_offered(editor, source):
     return {action.title: action.edit for action in found}
 
 
-async def test_a_function_is_put_into_a_spec_by_an_action(editor, open_spec, workspace):
+async def test_python_code_action_adds_a_rule_for_the_function(editor, open_spec, workspace):
     source = open_spec(APP.replace("def mark_sold", "def mark|_sold"), "shop/app.py")
     target = workspace / "work-space-é.esl"
     offered = await rules_offered(editor, source)
@@ -43,7 +43,7 @@ async def test_a_function_is_put_into_a_spec_by_an_action(editor, open_spec, wor
         editor.text_document_did_save(types.DidSaveTextDocumentParams(source.document))
 
 
-async def test_an_entity_is_made_from_a_class(editor, open_spec):
+async def test_python_code_action_adds_an_entity_for_the_class(editor, open_spec):
     source = open_spec(APP.replace("class Stock", "class St|ock"), "shop/app.py")
     offered = await rules_offered(editor, source)
     assert offered["clew: declare an entity of this class"].document_changes[1].edits[0].new_text == (
@@ -53,7 +53,7 @@ async def test_an_entity_is_made_from_a_class(editor, open_spec):
     assert await rules_offered(editor, elsewhere) == {}
 
 
-async def test_a_rule_follows_source_that_is_not_saved(editor, open_spec):
+async def test_spec_diagnostics_follow_unsaved_python_source(editor, open_spec):
     spec = open_spec("include standard;\nscope shop.audit:checked;\n")
     await editor.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
     assert len(editor.diagnostics[spec.uri]) == 1

@@ -1,4 +1,4 @@
-"""What specs name: from patterns to functions and back, between the places of a name, and another name for all of them."""
+"""Names in specs: from patterns to functions and back, references, and renaming."""
 
 from pathlib import Path
 
@@ -14,13 +14,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 # From patterns to functions and back
 
 
-async def test_the_definition_of_a_pattern_are_its_functions(editor, open_spec):
+async def test_spec_definition_of_pattern_is_its_functions(editor, open_spec):
     spec = open_spec("scope shop.app:Stock.l|*, shop.audit;".replace("l|*", "l|ookup"))
     found = await editor.text_document_definition_async(types.DefinitionParams(**spec.at))
     assert places(found) == [("app.py", line_of("    def lookup(self, item, count=1):"))]
 
 
-async def test_a_channel_leads_to_its_other_end_in_any_spec(editor, open_spec):
+async def test_spec_definition_of_channel_is_its_other_end_in_any_spec(editor, open_spec):
     open_spec("\nreceive shop.audit:audit key item as far;\n", "other.esl")
     spec = open_spec("send shop.app:order key item as f|ar;")
     found = await editor.text_document_definition_async(types.DefinitionParams(**spec.at))
@@ -41,13 +41,13 @@ async def test_a_channel_leads_to_its_other_end_in_any_spec(editor, open_spec):
         ("include thre|ads;", []),
     ],
 )
-async def test_words_lead_to_what_they_stand_for(editor, open_spec, marked, found):
+async def test_spec_definition_of_word_is_its_declaration(editor, open_spec, marked, found):
     spec = open_spec(marked)
     told = await editor.text_document_definition_async(types.DefinitionParams(**spec.at))
     assert places(told) == [(name.format(spec.path.name), line) for name, line in found]
 
 
-async def test_the_references_of_a_function_are_the_rules_that_name_it(editor, open_spec):
+async def test_python_references_of_function_include_the_rules_naming_it(editor, open_spec):
     open_spec("include standard;\nscope shop.**;\nrequest shop.app:order;\nscope shop.audit;\n", "rules.esl")
     before, after = APP.split("order(", 1)
     # Unsaved changes have moved it.
@@ -87,7 +87,7 @@ async def test_the_references_of_a_function_are_the_rules_that_name_it(editor, o
                   "use shop.audit:audit key item;"),
     ],
 )  # fmt: skip
-async def test_a_name_is_renamed_wherever_it_means_the_same(editor, open_spec, marked, new, after):
+async def test_spec_rename_changes_every_use_of_the_same_meaning(editor, open_spec, marked, new, after):
     spec = open_spec(marked)
     place = await editor.text_document_prepare_rename_async(types.PrepareRenameParams(**spec.at))
     assert spec.spec.offset(place.start) <= spec.spec.offset(spec.position) <= spec.spec.offset(place.end)
@@ -95,21 +95,21 @@ async def test_a_name_is_renamed_wherever_it_means_the_same(editor, open_spec, m
     assert spec.edited(answer.changes[spec.uri]) == after
 
 
-async def test_other_specs_are_renamed_too(editor, open_spec):
+async def test_spec_rename_of_channel_changes_other_specs(editor, open_spec):
     other = open_spec("// é\nreceive a:g key x as far;\n", "far.esl")
     spec = open_spec("send a:f key x as f|ar;")
     answer = await editor.text_document_rename_async(types.RenameParams(new_name="near", **spec.at))
     assert other.edited(answer.changes[other.uri]) == "// é\nreceive a:g key x as near;\n"
 
 
-async def test_a_parameter_of_another_spec_is_another_one(editor, open_spec):
+async def test_spec_rename_of_parameter_leaves_other_specs(editor, open_spec):
     other = open_spec('parameter part = "a";\nscope shop.$part;', "own.esl")
     spec = open_spec('parameter part = "a";\nscope shop.$pa|rt;')
     answer = await editor.text_document_rename_async(types.RenameParams(new_name="piece", **spec.at))
     assert set(answer.changes) == {spec.uri} and other.uri not in answer.changes
 
 
-async def test_a_packs_parameter_is_renamed_where_the_pack_is_declared_and_included(editor, open_spec):
+async def test_spec_rename_of_pack_parameter_changes_pack_and_includes(editor, open_spec):
     from clew.esl.packs.registry import path_of
 
     path = Path(path_of("requests"))
@@ -133,7 +133,7 @@ async def test_a_packs_parameter_is_renamed_where_the_pack_is_declared_and_inclu
         ("send a:f key x as o|ne;\nreceive a:g key x as two;", "two", "a channel named `two` already exists"),
     ],
 )
-async def test_a_name_that_cannot_be_is_refused(editor, open_spec, marked, new, words):
+async def test_spec_rename_to_invalid_name_is_refused(editor, open_spec, marked, new, words):
     with pytest.raises(JsonRpcException) as caught:
         await editor.text_document_rename_async(types.RenameParams(new_name=new, **open_spec(marked).at))
     assert words in caught.value.message

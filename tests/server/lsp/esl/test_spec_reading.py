@@ -1,4 +1,4 @@
-"""Reading a spec: hovers, outline, colours, folds, selections, and what stands above and behind rules."""
+"""Reading a spec: hovers, outline, colours, folds, selections, lenses and hints."""
 
 import pytest
 from lsprotocol import types
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
          ["when finish shop.app:Stock.lookup", "**1 function**"]),
     ],
 )  # fmt: skip
-async def test_a_hover_tells_what_is_meant(editor, open_spec, marked, parts):
+async def test_spec_hover_explains_the_word(editor, open_spec, marked, parts):
     spec = open_spec(marked)
     answer = await editor.text_document_hover_async(types.HoverParams(**spec.at))
     assert [part for part in parts if part not in answer.contents.value] == [], answer.contents.value
@@ -42,7 +42,7 @@ async def test_a_hover_tells_what_is_meant(editor, open_spec, marked, parts):
     assert start <= spec.spec.offset(spec.position) <= end
 
 
-async def test_where_there_is_nothing_to_say_no_hover_comes(editor, open_spec):
+async def test_spec_hover_on_plain_text_is_missing(editor, open_spec):
     for marked in ("scope shop.**|;  ", "// sc|ope\n", "budget |3%;"):
         spec = open_spec(marked + "|" if "|" not in marked else marked)
         answer = await editor.text_document_hover_async(types.HoverParams(**spec.at))
@@ -52,7 +52,7 @@ async def test_where_there_is_nothing_to_say_no_hover_comes(editor, open_spec):
 # The outline, colours, folds, selections
 
 
-async def test_the_outline_has_statements_and_what_is_in_them(editor, open_spec):
+async def test_spec_outline_has_statements_and_their_parts(editor, open_spec):
     spec = open_spec(
         "include standard;\nrequest shop.app:order as buy;\nbroken ;\nlevel part = { desk: shop.app };\n"
         "entity Stock is shop.app:Stock {\n    watch n is this.name;\n    when finish lookup() -> position(this);\n}\n"
@@ -70,7 +70,7 @@ async def test_the_outline_has_statements_and_what_is_in_them(editor, open_spec)
     ]
 
 
-async def test_colours_are_what_words_mean(editor, open_spec):
+async def test_spec_semantic_tokens_follow_the_meaning_of_words(editor, open_spec):
     from clew.server.lsp.features.esl.tokens import MODIFIERS, TYPES
 
     spec = open_spec("/* 😀\né */ send finish shop.app:Stock.lookup key len(item) as sold; // end\nentity A is 7;")
@@ -97,7 +97,7 @@ async def test_colours_are_what_words_mean(editor, open_spec):
     assert len(part.data) == 4 * 5 and part.data[0] == 2
 
 
-async def test_what_lies_on_several_lines_can_be_folded(editor, open_spec):
+async def test_spec_folding_ranges_cover_comments_and_statements(editor, open_spec):
     spec = open_spec("// a\n// b\nlogs;\nentity A is m:A {\n    watch a is this.b;\n}\n\n/* x\ny */\nscope a,\n  b;\n")
     found = await editor.text_document_folding_range_async(types.FoldingRangeParams(spec.document))
     assert sorted((each.start_line, each.end_line, each.kind) for each in found) == [
@@ -105,7 +105,7 @@ async def test_what_lies_on_several_lines_can_be_folded(editor, open_spec):
     ]  # fmt: skip
 
 
-async def test_a_selection_grows_from_the_word_to_the_text(editor, open_spec):
+async def test_spec_selection_range_grows_from_word_to_text(editor, open_spec):
     spec = open_spec("logs;\nsend a:b key (message.bo|dy, x) as c;\n")
     (chain,) = await editor.text_document_selection_range_async(
         types.SelectionRangeParams(spec.document, [spec.position])
@@ -123,7 +123,7 @@ async def test_a_selection_grows_from_the_word_to_the_text(editor, open_spec):
 # Lenses and hints
 
 
-async def test_above_each_rule_stands_what_it_matches(editor, open_spec):
+async def test_spec_lens_above_rule_counts_its_functions(editor, open_spec):
     spec = open_spec("include standard;\nscope shop.app, shop.audit;\nscope shop.gone;\n")
     found = await editor.text_document_code_lens_async(types.CodeLensParams(spec.document))
     assert [(lens.range.start.line, lens.command.title) for lens in found] == [

@@ -1,1 +1,1 @@
-"""A small program to be recorded: orders for items of which a sweeper sells the last one."""
+"""A small program to record: orders for items; a sweeper sells the last of an item."""

@@ -1,4 +1,4 @@
-"""Takes orders as tasks; one is for an item that was sold out meanwhile. Then an audit looks at it in a process of its own."""
+"""Takes orders as tasks; one item is sold out meanwhile. Then an audit runs in another process."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Looks at how many orders were served."""
+"""Check how many orders were served."""
 
 import logging
 import sys

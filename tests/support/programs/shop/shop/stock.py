@@ -1,4 +1,4 @@
-"""What is there to buy, kept by several threads."""
+"""The items to buy, shared by several threads."""
 
 import logging
 import os
