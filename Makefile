@@ -53,7 +53,9 @@ demo: setup ## record a small distributed system, ask why a write failed and whi
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 #+ Test: three tiers, and their parts
-test: setup lint types imports client unit journey ## before a commit, about 6 minutes: all but what is slow, and one way through VS Code
+test: setup lint imports ## before a commit, about 6 minutes: all but what is slow, and one way through VS Code
+	@# The others use the time in which tests wait. Their output is printed when they end, that of the tests as they run.
+	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 unit types client journey
 	$(SAY) "All tests passed"
 
 test-all: setup ## what `make test` leaves out, within an hour: slow tests, all editor tests, sanitizers, samples, fuzzing
@@ -97,7 +99,8 @@ imports: $(VENV)/.installed ## the import rule: arrows go downward only
 
 unit: setup ## unit, property and golden tests, and the examples, without the slow ones
 	$(SAY) "pytest"
-	@$(PYTEST) -m 'not e2e and not slow' --durations 12 --durations-min 3
+	@# With "+" make does not hold the output back.
+	+@$(PYTEST) -m 'not e2e and not slow' --durations 12 --durations-min 3
 
 slow: setup ## the slow tests, and every property with all its examples
 	$(SAY) "pytest: slow tests, and properties with all examples"

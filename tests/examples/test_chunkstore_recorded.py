@@ -15,6 +15,8 @@ from clew.records.format.header import State
 from clew.records.read.reader import read_run
 from clew.records.run.directory import trace_files
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "chunkstore"
 
 

@@ -34,6 +34,7 @@ def test_documented_query_example_runs(names, number):
             exec(compile(ast.Module([statement], []), "docs/queries.md", "exec"), names)
 
 
+@pytest.mark.slow
 def test_documented_query_examples_pass_mypy(tmp_path):
     file = tmp_path / "examples.py"
     prelude = "import clew\nrun, before, after = clew.open(), clew.open('before'), clew.open('after')\n"

@@ -15,6 +15,8 @@ import pytest
 from clew.records.run.directory import list_runs
 from tests.support.programs.pytest_sessions import INHERITED, PLUGINS
 
+pytestmark = pytest.mark.slow
+
 APP = """
 import asyncio
 

@@ -11,6 +11,8 @@ from clew.server.lsp.server import make_server
 from clew.server.session.session import Cancelled
 from tests.support.editor.lsp_wire import Wire
 
+pytestmark = pytest.mark.slow
+
 METHOD_NOT_FOUND, CANCELLED, FAILED = -32601, -32800, -32803
 
 

@@ -35,6 +35,8 @@ from tests.support.editor.relay_programs import (
     start,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def _same_records(one, other):
     def records(folder):

@@ -28,6 +28,8 @@ from clew.server.relay.watcher import Events, Newest, Over, watch
 from clew.server.session.session import run_ref
 from tests.support.editor.relay_programs import Seen, run_folder
 
+pytestmark = pytest.mark.slow
+
 
 class _StoredSpans(SpanExporter):
     def __init__(self):

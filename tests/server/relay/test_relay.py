@@ -59,6 +59,7 @@ def kill_at_random(workspace, times, chance):
     (workspace / "stop").touch()
 
 
+@pytest.mark.slow
 def test_relay_killed_at_random_loses_and_doubles_nothing(workspace):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

@@ -185,6 +185,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [EVERYTHING, FILTERED], ids=["everything", "filtered"])
 def test_filters_in_index_and_recorder_agree_on_real_packages(
     spec: str, record: Callable[..., Recording], packages: Path
