@@ -67,6 +67,8 @@ def read_plan(run: str) -> Plan:
 
 def install_causality(plan: Plan) -> None:
     """Install all parts except the functions' probes, each separately and once, so that one failure leaves the others."""
+    roots = tuple({rule.target.root for rule in plan.rules if rule.target.root})
+    install("lines of the program", "clew.instrument.probes.line_sites", roots)
     for name in plan.adapters:
         if name not in _installed:
             _installed.add(name)

@@ -6,7 +6,7 @@ The rules for the begin and end of scopes:
   channel. A RECEIVE in a call made inside the scope does not end it but nests; the scope continues after that call.
 - SCOPE_BEGIN opens a scope that lasts until its SCOPE_END, and REQUEST one for the call around it.
 - An opening event directly after its call's ENTER includes the ENTER in its scope. Openings without another record between them
-  share one scope, which then has several causes. Payloads and records of locks (a get waits, and wakes a put) do not count.
+  share one scope, which then has several causes. Payloads, facts and lock records (a get waits, and wakes a put) do not count.
 Invariant: every event belongs to the innermost scope that is open at it, and the rows of a scope ascend.
 """
 
@@ -19,16 +19,16 @@ from clew.graph.build.call_nesting import Nesting
 from clew.graph.kernel import _ingest as kernels
 from clew.graph.model.edge_index import MAX_CACHED
 from clew.graph.model.graph import ExecutionGraph, RegionKind, Regions
-from clew.records.format.event import Kind
+from clew.records.format.event import FACTS, Kind
 
 I64 = npt.NDArray[np.int64]
 
 _ACQUIRE, _ROOT = int(Kind.ACQUIRE), int(RegionKind.ROOT)
-_IGNORED = frozenset({int(Kind.PAYLOAD), int(Kind.RELEASE), int(Kind.ACQUIRE)})
+_IGNORED = frozenset({int(Kind.PAYLOAD), int(Kind.RELEASE), int(Kind.ACQUIRE), *map(int, FACTS)})
 
 
 OPENING = frozenset({Kind.ENTER, Kind.RECEIVE, Kind.REQUEST, Kind.SCOPE_BEGIN}) | _IGNORED
-ROOT_OPENING = frozenset({Kind.STEP_BEGIN, Kind.JOIN, Kind.RECEIVE, Kind.SCOPE_BEGIN})
+ROOT_OPENING = frozenset({Kind.STEP_BEGIN, Kind.JOIN, Kind.RECEIVE, Kind.SCOPE_BEGIN}) | FACTS
 """The kinds that a strand records before its own work: a task its first step and its wake-up, a process its start."""
 
 

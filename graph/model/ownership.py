@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.runtime.mmap_arrays import Allocator
-from clew.records.format.event import CALLS, Kind
+from clew.records.format.event import CALLS, FACTS, Kind
 
 I64 = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.signedinteger]
 
 LEADING = (
-    Kind.STEP_BEGIN, Kind.SCOPE_BEGIN, Kind.RECEIVE, Kind.REQUEST, Kind.JOIN, Kind.PAYLOAD, Kind.RELEASE, Kind.ACQUIRE,
+    Kind.STEP_BEGIN, Kind.SCOPE_BEGIN, Kind.RECEIVE, Kind.REQUEST, Kind.JOIN, Kind.PAYLOAD, Kind.RELEASE, Kind.ACQUIRE, *FACTS,
 )  # fmt: skip
 """The kinds that a scope or step records before the call that it runs."""
 OUTCOMES = ("thread.join", "executor.result", "asyncio.future")

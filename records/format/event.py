@@ -64,6 +64,17 @@ class Kind(enum.IntEnum):
     PAYLOAD = 27  # a value seen at the enclosing call: `channel` is its name, text its bounded form
     GAP = 28  # `key` events of this site (0: of any) are missing after this; text gives the reason
 
+    # Facts: what an answer tells about a wait, an exception, a cancellation or a line of output. No scope, no edge. Their
+    # texts are those of `clew.records.format.facts`; the site is a line of the program.
+    WAIT = 29  # the strand begins to wait for the object `key`; `channel` is the mechanism
+    WAKE = 30  # it waits no longer; the same key and channel
+    HOLD = 31  # the strand takes the resource `key`, or one of its slots
+    RETURN = 32  # it gives the resource back
+    EXCEPTION = 33  # `key` identifies the exception in its process, `channel` is its type
+    CANCEL = 34  # the strand asks for the cancellation of the strand `key`; `channel` is the mechanism
+    ENDED = 35  # the task `key` ended by an exception or by cancellation
+    OUTPUT = 36  # text is a line that was written to the descriptor `key`
+
     # Definitions; only in definition chunks, with `site` 0 and the defined id in `key`.
     SITE = 64  # text is JSON, see `SiteInfo`
     STRING = 65
@@ -72,6 +83,9 @@ class Kind(enum.IntEnum):
     NOTE = 68  # text is a sentence for the user about a decision, a degradation or a loss
 
 
+FACTS = frozenset({
+    Kind.WAIT, Kind.WAKE, Kind.HOLD, Kind.RETURN, Kind.EXCEPTION, Kind.CANCEL, Kind.ENDED, Kind.OUTPUT,
+})  # fmt: skip
 CALLS = frozenset({Kind.ENTER, Kind.EXIT, Kind.UNWIND, Kind.SUSPEND, Kind.RESUME})
 
 
@@ -118,7 +132,7 @@ class SiteInfo(NamedTuple):
     file: str
     line: int
     end_line: int
-    kind: str  # "function", "coroutine", "generator", "async_generator", "lambda", "log", "adapter", "annotation", "builtin"
+    kind: str  # function, coroutine, generator, async_generator, lambda, log, line, adapter, annotation, builtin
     rule: int = -1  # index of the plan's rule that selected it, -1 for none
     modified: int = 0  # modification time of the file when its code was loaded, ns since 1970; 0 when unknown
     size: int = 0  # size of the file then, in bytes

@@ -9,7 +9,7 @@ import sys
 
 from clew.records.plan.plan import Rule, Target
 
-_INSTALLED_PARTS = frozenset(
+INSTALLED_PARTS = frozenset(
     {"site-packages", "dist-packages", "node_modules", ".venv", "venv", ".tox", ".nox", "__pypackages__"}
 )
 
@@ -57,7 +57,7 @@ def is_project_file(file: str, root: str) -> bool:
     if path.startswith(_standard_library() + os.sep):
         return False
     below = path[len(base) :].split(os.sep)
-    if not _INSTALLED_PARTS.isdisjoint(below):
+    if not INSTALLED_PARTS.isdisjoint(below):
         return False
     # A virtual environment of any name below the root.
     folder = os.path.dirname(path)

@@ -21,7 +21,8 @@ NODE_KINDS: dict[int, str] = {
     Kind.SEND: "send", Kind.RECEIVE: "receive", Kind.JOIN: "join", Kind.RELEASE: "sync", Kind.ACQUIRE: "sync",
     Kind.DEFINE: "state", Kind.USE: "state", Kind.SCOPE_BEGIN: "scope", Kind.SCOPE_END: "scope", Kind.REQUEST: "request",
     Kind.LOG: "log", Kind.MARK: "mark", Kind.ENTITY: "entity", Kind.PAYLOAD: "payload", Kind.GAP: "gap",
-    Kind.NAME: "mark",
+    Kind.NAME: "mark", Kind.WAIT: "sync", Kind.WAKE: "sync", Kind.HOLD: "sync", Kind.RETURN: "sync", Kind.EXCEPTION: "error",
+    Kind.CANCEL: "error", Kind.ENDED: "error", Kind.OUTPUT: "log",
 }  # fmt: skip
 
 

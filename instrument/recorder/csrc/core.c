@@ -25,6 +25,7 @@
 #include "callbacks/signals.h"
 #include "calls/budget.h"
 #include "calls/probes.h"
+#include "facts/stack.h"
 #include "hooks/observed_attribute.h"
 #include "hooks/operands.h"
 #include "locks/locks.h"
@@ -251,6 +252,10 @@ static PyMethodDef methods[] = {
     {"adopt_stream", core_adopt_stream, METH_VARARGS, "adopt_stream(fd, ...): this program goes on with it."},
     {"forget_stream", core_forget_stream, METH_O, "forget_stream(fd): record nothing of its bytes."},
     {"mute_streams", core_mute_streams, METH_O, "mute_streams(on): what this thread sends has edges of its own."},
+    {"watch_stack", core_watch_stack, METH_VARARGS,
+     "watch_stack(origin, site): what a file belongs to, and the site of a line (code, globals, line)."},
+    {"stack_site", core_stack_site, METH_NOARGS, "stack_site(): of the program's line that runs; 0 if none."},
+    {"stack_json", core_stack_json, METH_NOARGS, "stack_json(): the stack as a JSON list of frames."},
     {"waiter", core_waiter, METH_NOARGS, "waiter(): a lock that a condition makes for one wait."},
     {NULL, NULL, 0, NULL},
 };

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from clew.graph.build.builder import build
 from clew.graph.model.graph import ExecutionGraph
 from clew.records.format import header as h
 from clew.records.format.event import Kind, pack_extension, pack_word
+from clew.records.format.facts import dump
 from clew.records.format.keys import key_of
 from clew.records.run.directory import RunInfo, finish_run
 
@@ -44,6 +46,10 @@ class Thread:
             ticks.to_bytes(8, "little") + pack_word(kind, site, len(extension) // 16).to_bytes(8, "little") + extension
         )
         return self
+
+    def fact(self, kind: Kind, key: int = 0, channel: str = "", text: Any = None, **more):
+        """Write a fact; `text` is an object of `clew.records.format.facts`."""
+        return self.put(kind, key=key, channel=channel, text=dump(text) if text is not None else "", **more)
 
     def enter(self, function: str, **more):
         return self.put(Kind.ENTER, self.process.site(function), **more)

@@ -1,0 +1,102 @@
+"""Names and places in the sentences of diagnoses: the code's own names, never our numbers."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+from functools import lru_cache
+
+from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.records.format.facts import Frame
+
+_PRIMITIVES = {
+    "lock": "a lock", "rlock": "a reentrant lock", "condition": "a condition", "semaphore": "a semaphore",
+    "event": "an event", "barrier": "a barrier", "queue": "a queue", "thread.join": "the end of a thread",
+    "executor.result": "a result", "asyncio.lock": "a lock", "asyncio.condition": "a condition",
+    "asyncio.semaphore": "a semaphore", "asyncio.event": "an event", "asyncio.queue": "a queue",
+    "asyncio.barrier": "a barrier", "asyncio.future": "a future", "asyncio.task": "the end of a task",
+}  # fmt: skip
+_WAITING_METHODS = frozenset({
+    "acquire", "wait", "wait_for", "get", "put", "join", "result", "exception", "__enter__", "__aenter__",
+})  # fmt: skip
+
+
+def who(facts: Facts, strand: int) -> str:
+    """Return the name of a thread or task."""
+    if strand < 0:
+        return "a thread that was not recorded"
+    found = facts.graph.strands[strand]
+    return found.name or f"a {found.kind} without a name"
+
+
+def where(at: tuple[Frame, ...], facts: Facts) -> str:
+    """Return `transfer, bank.py:10` for the innermost line of the program in a stack, "" for an empty stack."""
+    frame = own_frame(at, facts)
+    return f"{frame.function.rpartition('.<locals>.')[2]}, {os.path.basename(frame.file)}:{frame.line}" if frame else ""
+
+
+def own_frame(at: tuple[Frame, ...], facts: Facts) -> Frame | None:
+    """Return the innermost frame of recorded code, else the innermost frame."""
+    files = recorded_files(facts)
+    return next((frame for frame in at if frame.file in files), at[0] if at else None)
+
+
+def recorded_files(facts: Facts) -> frozenset[str]:
+    """Return the files with functions that the run recorded."""
+    known = facts.graph.answers.get("recorded files")
+    if known is None:
+        kinds = {"", "adapter", "builtin", "log", "line"}
+        known = frozenset(site.file for site in facts.graph.sites if site.kind not in kinds)
+        known |= frozenset(site.file for site in facts.graph.sites if site.kind in {"log", "line"} and site.rule >= 0)
+        facts.graph.answers["recorded files"] = known
+    files: frozenset[str] = known
+    return files
+
+
+def thing(wait: Waiting, facts: Facts) -> str:
+    """Return what a wait is for: `dst.lock` as the code says, the object's own name, or "a lock"."""
+    frame = own_frame(wait.begin.text.at, facts)
+    expression = awaited_expression(frame) if frame else ""
+    return expression or wait.begin.text.name or _PRIMITIVES.get(wait.begin.channel, wait.begin.channel or "something")
+
+
+@lru_cache(maxsize=4096)
+def awaited_expression(frame: Frame) -> str:
+    """Return the expression of the object that a line waits for, such as `dst.lock` in `with dst.lock:`; "" if unclear."""
+    line = linecache.getline(frame.file, frame.line)
+    if not line.strip():
+        return ""
+    if 0 <= frame.column < frame.end_column:
+        part = line.encode()[frame.column : frame.end_column].decode("utf-8", "replace")
+        return _object_of(part)
+    return ""
+
+
+def _object_of(text: str) -> str:
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return ""
+    while isinstance(node, ast.Await):
+        node = node.value
+    if isinstance(node, ast.Call):
+        function = node.func
+        if not isinstance(function, ast.Attribute) or function.attr not in _WAITING_METHODS:
+            return ""
+        node = function.value
+    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+
+
+def seconds(ns: int) -> str:
+    """Return a duration in words that fit a sentence: `2.0 s`, `130 ms`, `40 µs`."""
+    if ns >= 995_000_000:
+        return f"{ns / 1e9:.2g} s" if ns < 9_950_000_000 else f"{ns / 1e9:.0f} s"
+    if ns >= 995_000:
+        return f"{ns / 1e6:.0f} ms"
+    return f"{max(ns, 0) / 1e3:.0f} µs"
+
+
+def offset(ns: int) -> str:
+    """Return a time since the run's start: `+0.13 s`."""
+    return f"+{ns / 1e9:.2f} s"

@@ -1,0 +1,1 @@
+"""Recorded facts about waits, resources, exceptions, cancellations and outputs, as objects."""

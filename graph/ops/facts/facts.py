@@ -1,0 +1,217 @@
+"""Read the facts of a run: who waited for what, who held it, which exceptions and cancellations there were, what was printed.
+
+Invariant: each object names the rows of the graph that it was read from, so that every sentence about it can be checked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from clew.graph.model.graph import ExecutionGraph
+from clew.records.format.event import Kind
+from clew.records.format.facts import Cancel, Ended, Exception_, Frame, Holder, Wait, Wake, load
+
+Resource = tuple[int, int]
+"""An object that strands wait for or hold: its process (an index) and its key there."""
+F = TypeVar("F")
+
+
+@dataclass(frozen=True)
+class Fact(Generic[F]):
+    """One recorded fact. `text` is a class of `clew.records.format.facts`."""
+
+    row: int
+    strand: int
+    ns: int
+    """The time of the row, in ns since the run's start."""
+    process: int
+    key: int
+    channel: str
+    text: F
+
+    @property
+    def resource(self) -> Resource:
+        return self.process, self.key
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A wait, from its WAIT to its WAKE."""
+
+    begin: Fact[Wait]
+    wake: Fact[Wake] | None
+    """None if the wait never ended."""
+
+    @property
+    def end(self) -> str:
+        """ "satisfied", "timeout", "cancelled", "failed" or "never"."""
+        return self.wake.text.end if self.wake else "never"
+
+    @property
+    def resource(self) -> Resource:
+        return self.begin.resource
+
+    @property
+    def strand(self) -> int:
+        return self.begin.strand
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        return (self.begin.row, self.wake.row) if self.wake else (self.begin.row,)
+
+    def until_ns(self, last_ns: int) -> int:
+        """Return when the wait ended, or `last_ns` if it never did."""
+        return self.wake.ns if self.wake else last_ns
+
+    def covers(self, ns: int) -> bool:
+        return self.begin.ns <= ns and (self.wake is None or ns <= self.wake.ns)
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A resource that a strand held: from a HOLD record, or as another strand's WAIT describes its holder."""
+
+    resource: Resource
+    strand: int
+    """-1 when the holder's strand was not recorded."""
+    since_ns: int
+    until_ns: int | None
+    """None if it was never given back, or if that was not recorded."""
+    at: tuple[Frame, ...]
+    rows: tuple[int, ...]
+    """The rows that show it: the HOLD and the RETURN, or the WAIT that names the holder."""
+    before_fork: int = 0
+    """The uid of the process that took it before this process was forked, else 0."""
+
+
+class Facts:
+    """All facts of a graph, read on first use."""
+
+    def __init__(self, graph: ExecutionGraph) -> None:
+        self.graph = graph
+
+    @classmethod
+    def of(cls, graph: ExecutionGraph) -> Facts:
+        """Return the facts of a graph, which are cached with it."""
+        known = graph.answers.get("facts")
+        if known is None:
+            known = graph.answers["facts"] = cls(graph)
+        facts: Facts = known
+        return facts
+
+    def _read(self, kind: Kind, text: type[F]) -> list[Fact[F]]:
+        graph = self.graph
+        return [
+            Fact(
+                row,
+                graph.at("strand", row),
+                graph.at("ts", row),
+                graph.strand_of(row).process,
+                graph.key(row),
+                graph.channel(row),
+                load(text, graph.text(row)),
+            )
+            for row in graph.rows_of([kind]).tolist()
+        ]
+
+    @cached_property
+    def waits(self) -> list[Waiting]:
+        """All waits, by the time of their beginning."""
+        wakes = defaultdict(list)
+        for wake in self._read(Kind.WAKE, Wake):
+            wakes[wake.strand, wake.key].append(wake)
+        found = []
+        for begin in self._read(Kind.WAIT, Wait):
+            ends = wakes[begin.strand, begin.key]
+            found.append(Waiting(begin, next((wake for wake in ends if wake.row > begin.row), None)))
+        return sorted(found, key=lambda wait: wait.begin.ns)
+
+    @cached_property
+    def waits_of(self) -> dict[int, list[Waiting]]:
+        """The waits of each strand, in order."""
+        found = defaultdict(list)
+        for wait in self.waits:
+            found[wait.strand].append(wait)
+        return dict(found)
+
+    @cached_property
+    def waits_for(self) -> dict[Resource, list[Waiting]]:
+        """The waits for each resource, in order."""
+        found = defaultdict(list)
+        for wait in self.waits:
+            found[wait.resource].append(wait)
+        return dict(found)
+
+    @cached_property
+    def holdings(self) -> list[Holding]:
+        """All holdings that HOLD records or waits show, by time."""
+        returns = defaultdict(list)
+        for back in self._read(Kind.RETURN, Wake):
+            returns[back.resource].append(back)
+        found = []
+        for hold in self._read(Kind.HOLD, Wait):
+            own = [back for back in returns[hold.resource] if back.ns >= hold.ns]
+            end = next((back for back in own if back.strand == hold.strand), own[0] if own else None)
+            found.append(
+                Holding(
+                    hold.resource,
+                    hold.strand,
+                    hold.ns,
+                    end.ns if end else None,
+                    hold.text.at,
+                    (hold.row, end.row) if end else (hold.row,),
+                )
+            )
+        for wait in self.waits:
+            found += (self._named(wait, holder) for holder in wait.begin.text.holders)
+        return sorted(found, key=lambda holding: holding.since_ns)
+
+    def _named(self, wait: Waiting, holder: Holder) -> Holding:
+        since = wait.begin.ns - max(holder.held_ns, 0)
+        strand = self.strand_of(wait.begin.process, holder)
+        return Holding(wait.resource, strand, since, None, holder.at, (wait.begin.row,), holder.process)
+
+    @cached_property
+    def _strands(self) -> dict[tuple[int, int, int], int]:
+        return {
+            (strand.process, strand.thread if strand.kind == "thread" else 0, strand.key): strand.index
+            for strand in self.graph.strands
+        }
+
+    def strand_of(self, process: int, holder: Holder) -> int:
+        """Return the strand of a holder that a process recorded, -1 when it is unknown."""
+        if holder.process:
+            process = next((each.index for each in self.graph.processes if each.uid == holder.process), -1)
+        if holder.strand:
+            return self._strands.get((process, 0, holder.strand), -1)
+        return self._strands.get((process, holder.thread, 0), -1)
+
+    def strand_with_key(self, process: int, key: int) -> int:
+        """Return the task with a key, -1 when it is unknown."""
+        return self._strands.get((process, 0, key), -1)
+
+    @cached_property
+    def cancels(self) -> list[Fact[Cancel]]:
+        return self._read(Kind.CANCEL, Cancel)
+
+    @cached_property
+    def exceptions(self) -> list[Fact[Exception_]]:
+        return self._read(Kind.EXCEPTION, Exception_)
+
+    @cached_property
+    def ended(self) -> dict[int, Fact[Ended]]:
+        """How tasks ended that did not return, by strand."""
+        return {fact.strand: fact for fact in self._read(Kind.ENDED, Ended)}
+
+    @cached_property
+    def outputs(self) -> list[int]:
+        """The rows of lines that were written to the standard streams."""
+        found: list[int] = self.graph.rows_of([Kind.OUTPUT]).tolist()
+        return found
+
+    @cached_property
+    def last_ns(self) -> int:
+        return int(self.graph.ts.max()) if len(self.graph) else 0

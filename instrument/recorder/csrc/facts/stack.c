@@ -1,0 +1,160 @@
+#include "facts/stack.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/store.h"
+#include "store/thread_definition.h"
+
+/* What a file belongs to; `stack_places.origin` returns these numbers. */
+enum { PROGRAM = 0, LIBRARY = 1, STANDARD_LIBRARY = 2, CLEW = 3, EVENT_LOOP = 4 };
+
+static struct {
+    PyObject *origin; /* Owned: origin(file name) -> number */
+    PyObject *site;   /* Owned: site(code, globals, line) -> number of a site */
+    PyObject *known;  /* Owned: {file name: number} */
+    PyObject *sites;  /* Owned: {(code, line): site} */
+} places;
+
+static long long number_in(PyObject *dict, PyObject *key) {
+    PyObject *found = PyDict_GetItemWithError(dict, key);
+    return found ? PyLong_AsLongLong(found) : -1;
+}
+
+static int origin_of(PyCodeObject *code) {
+    if (!places.known) return CLEW;
+    long long known = number_in(places.known, code->co_filename);
+    if (known >= 0) return (int)known;
+    PyObject *number = PyErr_Occurred() ? NULL : PyObject_CallOneArg(places.origin, code->co_filename);
+    if (number) PyDict_SetItem(places.known, code->co_filename, number);
+    known = number ? PyLong_AsLong(number) : -1;
+    Py_XDECREF(number);
+    PyErr_Clear();
+    return known >= 0 ? (int)known : LIBRARY;
+}
+
+static uint64_t site_of(PyFrameObject *frame, PyCodeObject *code) {
+    PyObject *line = PyLong_FromLong(PyFrame_GetLineNumber(frame));
+    PyObject *key = line ? PyTuple_Pack(2, code, line) : NULL;
+    long long known = key ? number_in(places.sites, key) : -1;
+    if (key && known < 0 && !PyErr_Occurred()) {
+        PyObject *globals = PyFrame_GetGlobals(frame);
+        PyObject *site = PyObject_CallFunctionObjArgs(places.site, code, globals, line, NULL);
+        if (site) PyDict_SetItem(places.sites, key, site);
+        known = site ? PyLong_AsLongLong(site) : -1;
+        Py_XDECREF(site);
+        Py_XDECREF(globals);
+    }
+    Py_XDECREF(line);
+    Py_XDECREF(key);
+    PyErr_Clear();
+    return known > 0 ? (uint64_t)known : 0;
+}
+
+size_t frame_json(PyFrameObject *frame, char *out, size_t room) {
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    char file[600], function[300], text[1000];
+    Py_ssize_t size;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(code->co_filename, &size);
+    size_t file_size = utf8 ? json_escape(file, sizeof file, utf8, (size_t)size) : 0;
+    utf8 = PyUnicode_AsUTF8AndSize(code->co_qualname, &size);
+    size_t function_size = utf8 ? json_escape(function, sizeof function, utf8, (size_t)size) : 0;
+    int line = PyFrame_GetLineNumber(frame), end_line = 0, column = -1, end_column = -1, instruction = PyFrame_GetLasti(frame);
+    if (instruction >= 0 && PyCode_Addr2Location(code, instruction, &line, &column, &end_line, &end_column) && end_line != line)
+        end_column = -1;
+    Py_DECREF(code);
+    PyErr_Clear();
+    int written = snprintf(text, sizeof text, "[\"%.*s\",%d,\"%.*s\",%d,%d]", (int)file_size, file, line, (int)function_size,
+                           function, column, end_column);
+    if (written <= 0 || (size_t)written >= sizeof text || (size_t)written > room) return 0;
+    memcpy(out, text, (size_t)written);
+    return (size_t)written;
+}
+
+typedef bool (*visit)(PyFrameObject *frame, PyCodeObject *code, int origin, void *state);
+
+/* Calls `each` for frames that are not clew's, from the innermost on, until it returns false. */
+static void walk(visit each, void *state) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame());
+    bool more = true;
+    while (frame && more) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        int origin = origin_of(code);
+        if (origin == EVENT_LOOP) more = false;
+        else if (origin != CLEW) more = each(frame, code, origin, state);
+        Py_DECREF(code);
+        PyFrameObject *back = more ? PyFrame_GetBack(frame) : NULL;
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    PyErr_Restore(type, value, traceback);
+}
+
+struct best {
+    uint64_t site;
+    int origin;
+};
+
+static bool choose(PyFrameObject *frame, PyCodeObject *code, int origin, void *state) {
+    struct best *best = state;
+    if (origin < best->origin) {
+        best->origin = origin;
+        best->site = site_of(frame, code);
+    }
+    return origin != PROGRAM;
+}
+
+uint64_t stack_site(void) {
+    struct best best = {0, CLEW};
+    if (places.known) walk(choose, &best);
+    return best.site;
+}
+
+struct list {
+    char *out;
+    size_t used, room;
+    int frames;
+};
+
+static bool append(PyFrameObject *frame, PyCodeObject *code, int origin, void *state) {
+    struct list *list = state;
+    if (list->used + 2 >= list->room) return false;
+    size_t comma = list->frames ? 1 : 0;
+    size_t written = frame_json(frame, list->out + list->used + comma, list->room - list->used - comma - 1);
+    if (!written) return false;
+    if (comma) list->out[list->used] = ',';
+    list->used += comma + written;
+    return ++list->frames < MOST_FRAMES;
+}
+
+size_t stack_json(char *out, size_t room) {
+    struct list list = {out, 1, room, 0};
+    out[0] = '[';
+    if (places.known) walk(append, &list);
+    out[list.used++] = ']';
+    return list.used;
+}
+
+/* watch_stack(origin, site): see `places`. */
+PyObject *core_watch_stack(PyObject *module, PyObject *arguments) {
+    PyObject *origin, *site;
+    if (!PyArg_ParseTuple(arguments, "OO:watch_stack", &origin, &site)) return NULL;
+    Py_XSETREF(places.origin, Py_NewRef(origin));
+    Py_XSETREF(places.site, Py_NewRef(site));
+    Py_XSETREF(places.sites, PyDict_New());
+    Py_XSETREF(places.known, PyDict_New());
+    if (!places.known || !places.sites) return NULL;
+    Py_RETURN_NONE;
+}
+
+PyObject *core_stack_site(PyObject *module, PyObject *ignored) { return PyLong_FromUnsignedLongLong(stack_site()); }
+
+PyObject *core_stack_json(PyObject *module, PyObject *ignored) {
+    char text[STACK_TEXT];
+    size_t written = stack_json(text, sizeof text);
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)written, "replace");
+}
