@@ -1,27 +1,26 @@
-"""Answer why an event happened: a verdict in one to three sentences, what it follows from, and at most twelve steps."""
+"""Answer why an event happened: a verdict in one to three sentences, what it follows from, and at most twelve steps.
+
+A diagnosis that concerns the event is the verdict. Otherwise the verdict tells the nearest reason of the best kind: data
+before resources, resources before control, control before calls. Scheduling is never a verdict.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from clew.graph.model.graph import ExecutionGraph
-from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
+from clew.graph.ops.answer import phrases
+from clew.graph.ops.answer.steps import AnswerStep, steps_of
+from clew.graph.ops.answer.trail import Position, Trail
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
+from clew.graph.ops.diagnoses.registry import findings
 
-MOST_STEPS = 12
-
-
-@dataclass(frozen=True)
-class AnswerStep:
-    """One step back from the event."""
-
-    event: int
-    reason: Reason
-    text: str
-    group: str
-    """The request or task that the step belongs to: `in GET /items/sku-7, 30 ms earlier`."""
-    folded: int = 0
-    """The number of steps inside libraries that this step stands for."""
+MOST_CLAIMS = 3
+FARTHEST = 9
+"""The highest cost of a position at which a diagnosis still explains the event; see `Trail`."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Answer:
     remedy: str = ""
     """For an unknown verdict, a command that records what is missing; else ""."""
     finding: Finding | None = None
-    """The diagnosis behind the verdict, None if the verdict tells the chain."""
+    """The diagnosis behind the verdict, None if the verdict tells the nearest reason."""
     steps: tuple[AnswerStep, ...] = ()
     more_steps: int = 0
     """The number of steps that `steps` leaves out."""
@@ -52,6 +51,103 @@ class Answer:
         return " ".join(claim.text for claim in self.verdict)
 
 
-def answer(graph: ExecutionGraph, event: int) -> Answer:
-    """Answer why an event happened."""
-    raise NotImplementedError
+def answer(graph: ExecutionGraph, event: int, tell: Callable[[int], str]) -> Answer:
+    """Answer why an event happened. `tell` returns a sentence, without its full stop, about the edge of a number."""
+    trail = Trail(graph, event)
+    positions = list(trail.positions())
+    matched = _matches(findings(trail.facts), positions)
+    if matched:
+        position, finding = matched[0]
+        steps, more = steps_of(trail, position.path())
+        others = tuple(dict.fromkeys(other for _, other in matched[1:] if other is not finding))
+        return Answer(event, finding.claims, finding.certainty, finding.inferred_from, "", finding, steps, more, others)
+    return _nearest(trail, positions, tell)
+
+
+def _matches(found: list[Finding], positions: list[Position]) -> list[tuple[Position, Finding]]:
+    """Return the findings whose victims the event depended on, the best first: near, then the better kind of reason."""
+    by_strand: dict[int, list[tuple[Victim, Finding]]] = {}
+    for finding in found:
+        for victim in finding.victims:
+            by_strand.setdefault(victim.strand, []).append((victim, finding))
+    matched = []
+    for position in positions:
+        if position.cost > FARTHEST:
+            break
+        for victim, finding in by_strand.get(position.strand, ()):
+            after = position.first if position.first < position.row else position.row
+            if victim.first <= position.row and (victim.last < 0 or victim.last >= after):
+                away = position.row - victim.first
+                matched.append((position.cost + int(finding.reason), away, position, finding))
+    matched.sort(key=lambda match: match[:2])
+    return [(position, finding) for _, _, position, finding in matched]
+
+
+def _nearest(trail: Trail, positions: list[Position], tell: Callable[[int], str]) -> Answer:
+    """Return the answer without a diagnosis: the nearest reason that is not scheduling."""
+    start = positions[0]
+    claims = [*_exception_claims(trail), *_wait_claims(trail, start), *_cancel_claims(trail, start)][:MOST_CLAIMS]
+    path = _primary(positions)
+    if len(path) == 1:
+        path = trail.chain()
+    edges = [position for position in path if position.edge >= 0 and position.reason is not Reason.SCHEDULING]
+    for position in dict.fromkeys((*edges[:1], *edges[-1:])):
+        if len(claims) < MOST_CLAIMS:
+            claims.append(Claim(_sentence(tell(position.edge)), position.events))
+    steps, more = steps_of(trail, path)
+    return Answer(trail.event, tuple(claims) or _nothing_unusual(trail), "recorded", steps=steps, more_steps=more)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
+
+
+def _exception_claims(trail: Trail) -> list[Claim]:
+    claims: list[Claim] = []
+    chain = trail.handled(trail.event)
+    for number, fact in enumerate(chain[:2]):
+        first = trail.exception(fact.process, fact.key) or fact
+        place = words.where(fact.text.at or first.text.at, trail.facts)
+        raised = f", raised in {place}" if place else ""
+        begin = "It was written while handling"
+        if number:
+            begin = "That was caused by" if chain[number - 1].text.cause else "That happened while handling"
+        claims.append(Claim(f"{begin} {phrases.exception(fact)}{raised}.", (fact.row, first.row)))
+    return claims
+
+
+def _wait_claims(trail: Trail, start: Position) -> list[Claim]:
+    """Tell the last wait before the event that did not end well."""
+    bad = [wait for wait in trail.waits_before(start) if wait.end != "satisfied"]
+    return [Claim(_sentence(phrases.waited(trail.facts, wait)), wait.rows) for wait in bad[:1]]
+
+
+def _cancel_claims(trail: Trail, start: Position) -> list[Claim]:
+    return [
+        Claim(_sentence(phrases.cancelled(trail.facts, fact, start.strand)), (fact.row,))
+        for fact in trail.cancels_of(start)[:1]
+    ]
+
+
+def _primary(positions: list[Position]) -> list[Position]:
+    """Return the longest path that follows only facts: exceptions, waits and cancellations."""
+    firm = [
+        position
+        for position in positions
+        if all(step.edge < 0 and step.reason <= Reason.CONTROL for step in position.path()[1:])
+    ]
+    return max(firm, key=lambda position: (position.depth, -position.cost)).path()
+
+
+def _nothing_unusual(trail: Trail) -> tuple[Claim, ...]:
+    graph = trail.graph
+    call = graph.owner_of(trail.event)
+    who = words.who(trail.facts, graph.at("strand", trail.event))
+    request = trail.request_of(trail.event)
+    inside = f", in the request {graph.channel(request)}" if request >= 0 else ""
+    if call < 0:
+        return (Claim(f"Nothing unusual was recorded before it in {who}{inside}.", (trail.event,)),)
+    site = graph.sites[graph.at("site", call)]
+    place = f"{site.qualname} ({words.base_name(site.file)}:{site.line})"
+    text = f"Nothing unusual was recorded before it: {place} ran to this point in {who}{inside}."
+    return (Claim(text, (call, trail.event)),)

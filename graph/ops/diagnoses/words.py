@@ -33,7 +33,11 @@ def who(facts: Facts, strand: int) -> str:
 def where(at: tuple[Frame, ...], facts: Facts) -> str:
     """Return `transfer, bank.py:10` for the innermost line of the program in a stack, "" for an empty stack."""
     frame = own_frame(at, facts)
-    return f"{frame.function.rpartition('.<locals>.')[2]}, {os.path.basename(frame.file)}:{frame.line}" if frame else ""
+    return f"{frame.function.rpartition('.<locals>.')[2]}, {base_name(frame.file)}:{frame.line}" if frame else ""
+
+
+def base_name(file: str) -> str:
+    return os.path.basename(file) or file
 
 
 def own_frame(at: tuple[Frame, ...], facts: Facts) -> Frame | None:

@@ -198,6 +198,18 @@ class Facts:
         return self._read(Kind.CANCEL, Cancel)
 
     @cached_property
+    def cancels_by_target(self) -> dict[tuple[int, int], list[Fact[Cancel]]]:
+        """The cancellations by the process and the key of the task that they ask for, by time."""
+        found = defaultdict(list)
+        for fact in sorted(self.cancels, key=lambda fact: fact.ns):
+            found[fact.resource].append(fact)
+        return dict(found)
+
+    def thread_with_serial(self, process: int, serial: int) -> int:
+        """Return the thread with a serial, -1 when it is unknown."""
+        return self._strands.get((process, serial, 0), -1)
+
+    @cached_property
     def exceptions(self) -> list[Fact[Exception_]]:
         return self._read(Kind.EXCEPTION, Exception_)
 

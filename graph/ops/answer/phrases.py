@@ -1,0 +1,58 @@
+"""Sentences about one recorded fact: an exception, a wait and what it was for, a cancellation."""
+
+from __future__ import annotations
+
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.facts.facts import Fact, Facts, Waiting
+from clew.records.format.facts import Cancel, Exception_, Frame, Holder
+
+_ENDS = {
+    "timeout": "until its time limit",
+    "cancelled": "until it was cancelled",
+    "failed": "until an exception ended the wait",
+    "never": "and never went on",
+}
+
+
+def exception(fact: Fact[Exception_]) -> str:
+    """Return `KeyError: 'sku-7'`."""
+    name = fact.channel.rpartition(".")[2] if fact.channel.startswith("builtins.") else fact.channel
+    message = fact.text.message
+    return f"{name}: {message}" if message else name or "an exception"
+
+
+def in_place(at: tuple[Frame, ...], facts: Facts) -> str:
+    """Return ` (transfer, bank.py:10)`, or "" for an empty stack."""
+    where = words.where(at, facts)
+    return f" ({where})" if where else ""
+
+
+def waited(facts: Facts, wait: Waiting, thing: str = "") -> str:
+    """Return `pay-rent waited 2 s for dst.lock (transfer, bank.py:10), until its time limit`."""
+    lasted = words.seconds(wait.until_ns(facts.last_ns) - wait.begin.ns)
+    end = _ENDS.get(wait.end, "")
+    object_ = thing or words.thing(wait, facts)
+    ended = f", {end}" if end and wait.end != "never" else f" {end}" if end else ""
+    return f"{words.who(facts, wait.strand)} waited {lasted} for {object_}{in_place(wait.begin.text.at, facts)}{ended}"
+
+
+def waited_for_end(facts: Facts, wait: Waiting, target: int) -> str:
+    """Return a sentence about a wait for the end of another strand."""
+    return waited(facts, wait, f"{words.who(facts, target)} to end")
+
+
+def waited_for_holder(facts: Facts, wait: Waiting, holder: Holder, strand: int) -> str:
+    """Return a sentence about a wait for a resource, and who held it."""
+    name = words.who(facts, strand)
+    held = f"{name} had held it for {words.seconds(holder.held_ns)}" if holder.held_ns >= 0 else f"{name} held it"
+    return f"{waited(facts, wait)}; {held}{in_place(holder.at, facts)}"
+
+
+def cancelled(facts: Facts, fact: Fact[Cancel], target: int) -> str:
+    """Return a sentence about a cancellation: who asked for it, and where."""
+    whom = words.who(facts, target)
+    place = in_place(fact.text.at, facts)
+    if fact.text.deadline:
+        return f"a time limit cancelled {whom}{place}"
+    message = f" with the message {fact.text.message!r}" if fact.text.message else ""
+    return f"{words.who(facts, fact.strand)} cancelled {whom}{message}{place}"

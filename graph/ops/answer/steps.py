@@ -1,0 +1,78 @@
+"""The steps of an answer: positions of a trail as lines of the program, each under the request or task it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clew.graph.model.graph import ExecutionGraph
+from clew.graph.ops.answer.trail import Position, Trail
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.finding import Reason
+
+MOST_STEPS = 12
+NEAR_NS = 1_000_000
+"""A step that happened at most this long before the event gets no time in its title."""
+
+
+@dataclass(frozen=True)
+class AnswerStep:
+    """One step back from the event."""
+
+    event: int
+    reason: Reason
+    text: str
+    """The step in words, "" if the recorded edge `edge` or else the event itself says it."""
+    group: str
+    """The request or task that the step belongs to: `in GET /items/sku-7, 30 ms earlier`."""
+    edge: int = -1
+    """The number of the edge that the step follows, -1 for none."""
+    target: int = -1
+    """The event at the near end of the edge, -1 without an edge."""
+    folded: int = 0
+    """The number of steps inside libraries that this step stands for."""
+
+
+def steps_of(trail: Trail, positions: list[Position]) -> tuple[tuple[AnswerStep, ...], int]:
+    """Return at most twelve steps for a path, and how many others the path has.
+
+    Steps of libraries and of the standard library fold into the step of the program before them.
+    """
+    found: list[AnswerStep] = []
+    for position in positions:
+        step = _step(trail, position)
+        if found and _is_library(trail.graph, position.row) and not position.text:
+            found[-1] = _folded(found[-1])
+        else:
+            found.append(step)
+    return tuple(found[:MOST_STEPS]), max(0, len(found) - MOST_STEPS)
+
+
+def _folded(step: AnswerStep) -> AnswerStep:
+    return AnswerStep(step.event, step.reason, step.text, step.group, step.edge, step.target, step.folded + 1)
+
+
+def _step(trail: Trail, position: Position) -> AnswerStep:
+    return AnswerStep(
+        position.row,
+        position.reason,
+        position.text,
+        group_of(trail, position),
+        position.edge,
+        position.events[-1] if position.edge >= 0 else -1,
+    )
+
+
+def group_of(trail: Trail, position: Position) -> str:
+    """Return the title of a position's request, task or thread, with the time before the event."""
+    graph = trail.graph
+    request = trail.request_of(position.row)
+    name = graph.channel(request) if request >= 0 else words.who(trail.facts, position.strand)
+    ns = graph.at("ts", trail.event) - graph.at("ts", position.row)
+    earlier = f", {words.seconds(ns)} earlier" if ns >= NEAR_NS else ""
+    return f"in {name}{earlier}"
+
+
+def _is_library(graph: ExecutionGraph, row: int) -> bool:
+    """Return whether no function of the program owns an event."""
+    call = graph.owner_of(row)
+    return call < 0 and bool(graph.site_is_adapter[graph.at("site", row)])

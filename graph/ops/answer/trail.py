@@ -1,0 +1,295 @@
+"""Walk back from an event to what it depended on, reason by reason, and stay in its request as long as reasons allow.
+
+A position is a strand and a row: everything in the same unit of work (a request, a work item, a task) before the row may
+have led to the event. From a position the walk goes, cheapest first, to the exception that was handled there, to the
+strands whose end or result was awaited, to the holders of what was waited for, to those who cancelled it, to the writers
+of a state, to the caller, and last to the strand that started the unit. Invariant: a step to another request carries data,
+a resource or a message; starting and waking never lead out of a request.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np
+
+from clew.graph.model.graph import ExecutionGraph, RegionKind
+from clew.graph.ops.answer import phrases
+from clew.graph.ops.causes.state_waits import edges_into
+from clew.graph.ops.causes.why import why
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.finding import Reason
+from clew.graph.ops.facts.facts import Fact, Facts, Waiting
+from clew.records.format.event import EdgeKind, Kind
+from clew.records.format.facts import Cancel, Exception_
+
+MOST_POSITIONS = 300
+MOST_WAITS = 40
+"""The waits of one unit that are followed: those that did not end well first, then the longest."""
+WAITS_SEARCHED = 2000
+"""Of a longer unit, only its last waits are considered."""
+_COST = {Reason.DATA: 1, Reason.RESOURCE: 1, Reason.CONTROL: 2, Reason.CALL: 4, Reason.SCHEDULING: 8}
+_OUTCOMES = frozenset({"asyncio.future", "thread.join", "executor.result", "process.end"})
+_STARTS = frozenset({"thread.start", "asyncio.handle", "executor.submit", "process.start", "asyncio.future", "context"})
+"""The channels of edges that only start or wake a strand."""
+
+
+def _begin_row(wait: Waiting) -> int:
+    return wait.begin.row
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place that the event depended on."""
+
+    strand: int
+    row: int
+    first: int
+    """The first row of the unit of work that `row` is in."""
+    reason: Reason
+    """How the position before depends on this one."""
+    text: str
+    """The step in words; "" for the event itself."""
+    events: tuple[int, ...]
+    cost: int
+    depth: int
+    edge: int = -1
+    """The number of the recorded edge between them, -1 for none."""
+    came_from: Position | None = field(default=None, repr=False)
+
+    def path(self) -> list[Position]:
+        """Return the positions from the event to this one."""
+        found = [self]
+        while found[-1].came_from is not None:
+            found.append(found[-1].came_from)
+        return found[::-1]
+
+
+class Trail:
+    """The walk from one event. `positions` yields what is near first."""
+
+    def __init__(self, graph: ExecutionGraph, event: int) -> None:
+        self.graph = graph
+        self.facts = Facts.of(graph)
+        self.event = event
+
+    def positions(self) -> Iterator[Position]:
+        """Yield the event's own position, then what it depended on, by rising cost."""
+        start = self._at(self.event, Reason.CALL, "", (self.event,), None)
+        order = count()
+        heap = [(0, next(order), start)]
+        seen: set[tuple[int, int]] = set()
+        found = 0
+        while heap and found < MOST_POSITIONS:
+            _, _, position = heapq.heappop(heap)
+            place = position.strand, position.row
+            if place in seen:
+                continue
+            seen.add(place)
+            found += 1
+            yield position
+            for following in self.reasons(position):
+                heapq.heappush(heap, (following.cost, next(order), following))
+
+    def _at(  # noqa: PLR0917  # the fields of a position
+        self, row: int, reason: Reason, text: str, events: tuple[int, ...], before: Position | None, extra: int = 0,
+        edge: int = -1,
+    ) -> Position:  # fmt: skip
+        cost = before.cost + _COST[reason] + extra if before else 0
+        depth = before.depth + 1 if before else 0
+        strand = self.graph.at("strand", row)
+        return Position(strand, row, self.unit_of(row), reason, text, events, cost, depth, edge, before)
+
+    def unit_of(self, row: int) -> int:
+        """Return the first row of the unit of work: a request, a detached scope, or the strand's whole life."""
+        graph = self.graph
+        region = int(graph.region[row])
+        kinds, parents = graph.regions.kind, graph.regions.parent
+        # An awaited call that was received inside a request belongs to the request.
+        around = region
+        while around >= 0 and kinds[around] != RegionKind.REQUEST:
+            around = int(parents[around])
+        first = int(graph.regions.first[around if around >= 0 else region])
+        return first if first >= 0 else row
+
+    def request_of(self, row: int) -> int:
+        """Return the REQUEST event of the request that a row is in, -1 for none."""
+        graph = self.graph
+        region = int(graph.region[row])
+        while region >= 0 and graph.regions.kind[region] != RegionKind.REQUEST:
+            region = int(graph.regions.parent[region])
+        return int(graph.regions.opener[region]) if region >= 0 else -1
+
+    def reasons(self, position: Position) -> Iterator[Position]:
+        """Yield the positions that one position directly depended on."""
+        yield from self._exceptions(position)
+        yield from self._waits(position)
+        yield from self._cancels(position)
+        yield from self._edges(position)
+
+    # ---- Data: the exception that was handled ----
+
+    def handled(self, row: int) -> list[Fact[Exception_]]:
+        """Return the exceptions whose handler wrote the line at `row`: the handled one, then those behind it."""
+        graph = self.graph
+        at = row - 1
+        start = graph.strand_of(row).start
+        found = None
+        while at >= start and graph.at("kind", at) == Kind.EXCEPTION:
+            fact = self.exceptions_by_row.get(at)
+            if fact is not None and fact.text.role == "handled":
+                found = fact
+                break
+            at -= 1
+        if found is None and graph.at("kind", row) == Kind.EXCEPTION:
+            found = self.exceptions_by_row.get(row)
+        chain: list[Fact[Exception_]] = []
+        while found is not None and found not in chain:
+            chain.append(found)
+            behind = found.text.cause or found.text.context
+            found = self.exception(found.process, behind) if behind else None
+        return chain
+
+    @property
+    def exceptions_by_row(self) -> dict[int, Fact[Exception_]]:
+        known = self.graph.answers.get("exceptions by row")
+        if known is None:
+            known = self.graph.answers["exceptions by row"] = {fact.row: fact for fact in self.facts.exceptions}
+        found: dict[int, Fact[Exception_]] = known
+        return found
+
+    def exception(self, process: int, key: int) -> Fact[Exception_] | None:
+        """Return the first record of an exception."""
+        known = self.graph.answers.get("exceptions by key")
+        if known is None:
+            known = {}
+            for fact in sorted(self.facts.exceptions, key=lambda fact: fact.ns):
+                known.setdefault((fact.process, fact.key), fact)
+            self.graph.answers["exceptions by key"] = known
+        found: Fact[Exception_] | None = known.get((process, key))
+        return found
+
+    def _exceptions(self, position: Position) -> Iterator[Position]:
+        for fact in self.handled(position.row):
+            first = self.exception(fact.process, fact.key) or fact
+            text = (
+                f"{phrases.exception(fact)} was raised in {words.where(fact.text.at, self.facts) or 'unrecorded code'}"
+            )
+            if first.row != position.row:
+                yield self._at(first.row, Reason.DATA, text, (fact.row, first.row), position)
+
+    # ---- Resources and awaited strands ----
+
+    def waits_before(self, position: Position) -> list[Waiting]:
+        """Return the waits of the position's unit up to its row, the most telling first."""
+        waits = self.facts.waits_of.get(position.strand, [])
+        begin = bisect_left(waits, position.first, key=_begin_row)
+        end = bisect_right(waits, position.row, key=_begin_row)
+        inside = [
+            wait
+            for wait in waits[max(begin, end - WAITS_SEARCHED) : end]
+            if (wait.wake is None or wait.wake.row <= position.row or wait.begin.row == position.row)
+        ]
+
+        def weight(wait: Waiting) -> tuple[int, int]:
+            bad = {"timeout": 0, "failed": 1, "cancelled": 1, "never": 0}.get(wait.end, 2)
+            return bad, -wait.begin.row if bad < 2 else wait.begin.ns - wait.until_ns(self.facts.last_ns)
+
+        return sorted(inside, key=weight)[:MOST_WAITS]
+
+    def _waits(self, position: Position) -> Iterator[Position]:
+        for rank, wait in enumerate(self.waits_before(position)):
+            extra = 0 if wait.end != "satisfied" else 1
+            extra += min(rank, 3)
+            target = self._target_of(wait)
+            last_ns = wait.until_ns(self.facts.last_ns)
+            if target >= 0:
+                row = self._row_at(target, last_ns)
+                if row >= 0:
+                    text = phrases.waited_for_end(self.facts, wait, target)
+                    yield self._at(row, Reason.DATA, text, wait.rows, position, extra)
+            for holder in wait.begin.text.holders:
+                strand = self.facts.strand_of(wait.begin.process, holder)
+                row = self._row_at(strand, last_ns) if strand >= 0 else -1
+                if row >= 0:
+                    text = phrases.waited_for_holder(self.facts, wait, holder, strand)
+                    yield self._at(row, Reason.RESOURCE, text, wait.rows, position, extra)
+
+    def _target_of(self, wait: Waiting) -> int:
+        if not wait.begin.text.target:
+            return -1
+        found = self.facts.strand_with_key(wait.begin.process, wait.begin.text.target)
+        return found if found >= 0 else self.facts.thread_with_serial(wait.begin.process, wait.begin.text.target)
+
+    def _row_at(self, strand: int, ns: int) -> int:
+        """Return a strand's last row at a time, -1 if it had none yet."""
+        found = self.graph.strands[strand]
+        if found.start >= found.stop:
+            return -1
+        at = int(np.searchsorted(self.graph.ts[found.start : found.stop], ns, "right")) - 1
+        return found.start + at if at >= 0 else -1
+
+    # ---- Control ----
+
+    def cancels_of(self, position: Position) -> list[Fact[Cancel]]:
+        """Return the cancellations that were asked of the position's strand in its unit, the newest first."""
+        graph = self.graph
+        strand = graph.strands[position.strand]
+        begin, end = graph.at("ts", position.first), graph.at("ts", position.row)
+        found = [
+            fact
+            for fact in self.facts.cancels_by_target.get((strand.process, strand.key), ())
+            if strand.key and begin <= fact.ns <= end
+        ]
+        return found[::-1]
+
+    def _cancels(self, position: Position) -> Iterator[Position]:
+        for fact in self.cancels_of(position)[:3]:
+            text = phrases.cancelled(self.facts, fact, position.strand)
+            yield self._at(fact.row, Reason.CONTROL, text, (fact.row,), position)
+
+    # ---- Recorded edges ----
+
+    def _edges(self, position: Position) -> Iterator[Position]:
+        graph = self.graph
+        edges = edges_into(graph, int(graph.region[position.row]), position.row, causal=True)
+        taken = 0
+        for edge in reversed(edges):
+            source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
+            kind, channel = EdgeKind(int(graph.edge_kind[edge])), graph.strings[int(graph.edge_channel[edge])]
+            if source >= target and graph.strand_of(source).index == position.strand:
+                continue
+            reason = self._reason_of(kind, channel, target)
+            if reason is Reason.SCHEDULING and self.request_of(position.row) != self.request_of(source):
+                continue
+            yield self._at(source, reason, "", (source, target), position, min(taken, 3), edge)
+            taken += 1
+            if taken >= MOST_WAITS:
+                break
+
+    def chain(self) -> list[Position]:
+        """Return the chain of recorded edges from the event, cut where only scheduling would lead out of the request."""
+        graph = self.graph
+        found = [self._at(self.event, Reason.CALL, "", (self.event,), None)]
+        for step in why(graph, self.event, steps_at_most=MOST_POSITIONS)[1:]:
+            if step.edge < 0:
+                break
+            reason = self._reason_of(EdgeKind(int(graph.edge_kind[step.edge])), step.channel, step.target_event)
+            leaves = self.request_of(step.target_event) != self.request_of(step.event)
+            if reason is Reason.SCHEDULING and leaves:
+                break
+            found.append(self._at(step.event, reason, "", (step.event, step.target_event), found[-1], 0, step.edge))
+        return found
+
+    def _reason_of(self, kind: EdgeKind, channel: str, target: int) -> Reason:
+        if kind == EdgeKind.SYNC:
+            return Reason.RESOURCE
+        if kind == EdgeKind.STATE:
+            return Reason.DATA
+        if channel in _OUTCOMES and self.graph.at("kind", target) == Kind.JOIN:
+            return Reason.DATA
+        return Reason.SCHEDULING if channel in _STARTS else Reason.DATA
