@@ -93,13 +93,9 @@ def _nearest(trail: Trail, positions: list[Position], tell: Callable[[int], str]
     edges = [position for position in path if position.edge >= 0 and position.reason is not Reason.SCHEDULING]
     for position in dict.fromkeys((*edges[:1], *edges[-1:])):
         if len(claims) < MOST_CLAIMS:
-            claims.append(Claim(_sentence(tell(position.edge)), position.events))
+            claims.append(Claim(tell(position.edge) + ".", position.events))
     steps, more = steps_of(trail, path)
     return Answer(trail.event, tuple(claims) or _nothing_unusual(trail), "recorded", steps=steps, more_steps=more)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + "."
 
 
 def _exception_claims(trail: Trail) -> list[Claim]:
@@ -119,12 +115,12 @@ def _exception_claims(trail: Trail) -> list[Claim]:
 def _wait_claims(trail: Trail, start: Position) -> list[Claim]:
     """Tell the last wait before the event that did not end well."""
     bad = [wait for wait in trail.waits_before(start) if wait.end != "satisfied"]
-    return [Claim(_sentence(phrases.waited(trail.facts, wait)), wait.rows) for wait in bad[:1]]
+    return [Claim(phrases.waited(trail.facts, wait) + ".", wait.rows) for wait in bad[:1]]
 
 
 def _cancel_claims(trail: Trail, start: Position) -> list[Claim]:
     return [
-        Claim(_sentence(phrases.cancelled(trail.facts, fact, start.strand)), (fact.row,))
+        Claim(phrases.cancelled(trail.facts, fact, start.strand) + ".", (fact.row,))
         for fact in trail.cancels_of(start)[:1]
     ]
 

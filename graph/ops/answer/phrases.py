@@ -53,6 +53,6 @@ def cancelled(facts: Facts, fact: Fact[Cancel], target: int) -> str:
     whom = words.who(facts, target)
     place = in_place(fact.text.at, facts)
     if fact.text.deadline:
-        return f"a time limit cancelled {whom}{place}"
+        return f"A time limit cancelled {whom}{place}"
     message = f" with the message {fact.text.message!r}" if fact.text.message else ""
     return f"{words.who(facts, fact.strand)} cancelled {whom}{message}{place}"

@@ -1,0 +1,158 @@
+"""Answers about made records: which reason the verdict tells, and which steps it leaves out."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.graph.ops.answer import answer as module
+from clew.graph.ops.answer.answer import answer
+from clew.graph.ops.answer.steps import MOST_STEPS
+from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
+from clew.records.format.event import Kind
+from clew.records.format.facts import Cancel, Exception_, Frame, Holder, Wait, Wake
+from tests.support.examples import examples
+
+AT = (Frame("/src/app.py", 12, "lookup"),)
+
+
+def tell(edge):
+    return f"edge {edge}"
+
+
+def find(graph, text):
+    return next(row for row in graph.rows_of([Kind.LOG]).tolist() if graph.text(row) == text)
+
+
+def verdict(graph, text):
+    return answer(graph, find(graph, text), tell).text
+
+
+@pytest.fixture
+def diagnosed(monkeypatch):
+    """Make the diagnoses find the given findings."""
+
+    def use(*found):
+        monkeypatch.setattr(module, "findings", lambda _facts: list(found))
+
+    use()
+    return use
+
+
+def test_answer_in_handler_names_the_exception_and_its_cause(run, diagnosed):
+    thread = run.process().thread()
+    thread.enter("serve")
+    thread.fact(Kind.EXCEPTION, 1, "KeyError", Exception_("'sku-7'", "raised", AT))
+    thread.unwind("serve").enter("serve")
+    thread.fact(Kind.EXCEPTION, 2, "app.OutOfStock", Exception_("no sku-7", "handled", AT, cause=1))
+    thread.log("failed", level=40)
+    assert verdict(run.graph(), "failed") == (
+        "It was written while handling app.OutOfStock: no sku-7, raised in lookup, app.py:12. "
+        "That was caused by KeyError: 'sku-7', raised in lookup, app.py:12."
+    )
+
+
+def test_answer_after_exception_of_other_line_does_not_name_it(run, diagnosed):
+    thread = run.process().thread()
+    thread.enter("serve").fact(Kind.EXCEPTION, 1, "KeyError", Exception_("'a'", "handled", AT)).log("first")
+    thread.log("second").exit("serve")
+    assert "KeyError" not in verdict(run.graph(), "second")
+
+
+def test_answer_after_wait_to_its_limit_tells_the_wait(run, diagnosed):
+    process = run.process()
+    thread = process.thread("pay-rent")
+    thread.enter("transfer").fact(Kind.WAIT, 5, "lock", Wait(limit=2.0, at=AT), at=1_000_000_000)
+    thread.fact(Kind.WAKE, 5, "lock", Wake("timeout"), at=3_000_000_000).log("timed out")
+    assert (
+        verdict(run.graph(), "timed out") == "pay-rent waited 2 s for a lock (lookup, app.py:12), until its time limit."
+    )
+
+
+def test_answer_after_wait_that_ended_well_tells_nothing_unusual(run, diagnosed):
+    thread = run.process().thread("pay-rent")
+    thread.enter("transfer").fact(Kind.WAIT, 5, "lock", Wait(at=AT)).fact(Kind.WAKE, 5, "lock", Wake()).log("done")
+    assert verdict(run.graph(), "done").startswith("Nothing unusual was recorded before it: transfer (app.py:")
+
+
+def test_answer_in_cancelled_task_names_who_cancelled_it(run, diagnosed):
+    process = run.process()
+    loop = process.thread()
+    key = process.strand("fetch", loop.serial)
+    loop.step("fetch").enter("fetch").suspend("fetch").stop("fetch")
+    loop.fact(Kind.CANCEL, key, "asyncio.task", Cancel(at=AT))
+    loop.step("fetch").resume("fetch").log("gave up").stop("fetch")
+    assert verdict(run.graph(), "gave up") == "MainThread cancelled fetch (lookup, app.py:12)."
+
+
+def test_answer_with_finding_about_awaited_thread_tells_the_finding(run, diagnosed):
+    process = run.process()
+    main, worker = process.thread("main"), process.thread("w1")
+    worker.enter("work").fact(Kind.WAIT, 5, "lock", Wait(at=AT))
+    main.enter("wait").fact(Kind.WAIT, 6, "thread.join", Wait(name="w1", target=worker.serial, limit=1.0))
+    main.fact(Kind.WAKE, 6, "thread.join", Wake("timeout")).log("stuck")
+    graph = run.graph()
+    strand = next(strand for strand in graph.strands if strand.name == "w1")
+    found = Finding("made", Reason.RESOURCE, (Claim("It is so.", (0,)),), (Victim(strand.index, strand.start, -1),))
+    diagnosed(found)
+    it = answer(graph, find(graph, "stuck"), tell)
+    assert (it.text, it.finding) == ("It is so.", found)
+    assert [step.group.partition(",")[0] for step in it.steps] == ["in main", "in w1"]
+
+
+def test_answer_does_not_take_finding_about_unrelated_thread(run, diagnosed):
+    process = run.process()
+    main, other = process.thread("main"), process.thread("other")
+    other.enter("work").fact(Kind.WAIT, 5, "lock", Wait(at=AT)).exit("work")
+    main.enter("serve").log("failed")
+    graph = run.graph()
+    strand = next(strand for strand in graph.strands if strand.name == "other")
+    diagnosed(Finding("made", Reason.RESOURCE, (Claim("It is so.", (0,)),), (Victim(strand.index, strand.start, -1),)))
+    assert answer(graph, find(graph, "failed"), tell).finding is None
+
+
+def test_answer_follows_the_holder_of_a_lock(run, diagnosed):
+    process = run.process()
+    main, other = process.thread("main"), process.thread("other")
+    other.enter("hold")
+    holder = Holder(thread=other.serial, held_ns=100, at=AT)
+    main.enter("serve").fact(Kind.WAIT, 5, "lock", Wait(at=AT, holders=(holder,)))
+    main.fact(Kind.WAKE, 5, "lock", Wake("timeout")).log("failed")
+    graph = run.graph()
+    groups = [step.group.partition(",")[0] for step in answer(graph, find(graph, "failed"), tell).steps]
+    assert groups == ["in main", "in other"]
+
+
+def test_answer_does_not_leave_request_by_scheduling(run, diagnosed):
+    process = run.process()
+    other, main = process.thread("other"), process.thread("main")
+    other.enter("first").request("GET /a").send(1, "asyncio.handle").exit("first")
+    main.enter("second").request("GET /b").receive(1, "asyncio.handle").log("failed").exit("second")
+    graph = run.graph()
+    assert [step.event for step in answer(graph, find(graph, "failed"), tell).steps] == [find(graph, "failed")]
+
+
+def test_answer_leaves_request_along_state(run, diagnosed):
+    process = run.process()
+    other, main = process.thread("other"), process.thread("main")
+    other.enter("first").request("GET /a").define("chunk-7").exit("first")
+    main.enter("second").request("GET /b").use("chunk-7").log("failed").exit("second")
+    graph = run.graph()
+    it = answer(graph, find(graph, "failed"), tell)
+    assert it.text == "edge 0."
+    assert [step.group.partition(",")[0] for step in it.steps] == ["in GET /b", "in GET /a"]
+
+
+def test_answer_of_any_graph_is_short_and_names_its_events(graphs):
+    @settings(max_examples=examples(200))
+    @given(graphs, st.data())
+    def check(graph, data):
+        if not len(graph):
+            return
+        it = answer(graph, data.draw(st.integers(0, len(graph) - 1)), tell)
+        assert 1 <= len(it.verdict) <= 3
+        assert 1 <= len(it.steps) <= MOST_STEPS
+        for claim in it.verdict:
+            assert claim.text.endswith(".")
+            assert all(0 <= event < len(graph) for event in claim.events)
+
+    check()
