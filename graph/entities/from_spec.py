@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from clew.graph.entities.events import I64, EntityEvents, Happening, bounded, numbered
 from clew.graph.model.graph import ExecutionGraph
-from clew.graph.model.text_templates import put_together
+from clew.graph.model.text_templates import from_templates
 from clew.records.format.event import FLAG_FAILED, FLAG_TRUNCATED, Kind
 
 _HAPPENINGS = {
@@ -100,7 +100,7 @@ def _texts(graph: ExecutionGraph, ext: I64) -> tuple[I64, pa.Array]:
         if low == high:
             continue
         mine = order[low:high]
-        encoded = put_together(part, ext[mine] - first).dictionary_encode()
+        encoded = from_templates(part, ext[mine] - first).dictionary_encode()
         codes[mine] = encoded.indices.to_numpy() + sum(map(len, known))
         known.append(encoded.dictionary)
     # Parts can have texts in common.

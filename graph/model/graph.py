@@ -22,7 +22,7 @@ from clew.graph.model.event import Event
 from clew.graph.model.machines import Crossing, Machine, crossing
 from clew.graph.model.ownership import OUTCOMES, owners
 from clew.graph.model.structure_plane import Structure
-from clew.graph.model.text_templates import PART, Templated, as_strings, holds, take_apart
+from clew.graph.model.text_templates import PART, Templated, as_strings, holds, to_templates
 from clew.graph.runtime.mmap_arrays import Allocator
 from clew.records.format.event import FLAG_FAILED, FLAG_OVER, EdgeKind, Kind
 from clew.records.plan.plan import Level
@@ -165,7 +165,7 @@ class Texts:
 
     def parts(self) -> Iterator[tuple[int, Templated]]:
         for first in range(0, len(self.start) - 1, PART):
-            yield first, take_apart(as_strings(self.start[first : first + PART + 1], self.data))
+            yield first, to_templates(as_strings(self.start[first : first + PART + 1], self.data))
 
 
 @dataclass(frozen=True)

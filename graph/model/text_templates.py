@@ -79,11 +79,11 @@ class Templates:
         self._numbers: dict[str, int] = {}
         self._worded: set[int] = set()
 
-    def take_apart(self, texts: pa.Array) -> tuple[U32, pa.Array, I64]:
+    def to_templates(self, texts: pa.Array) -> tuple[U32, pa.Array, I64]:
         """Split large strings. Return the columns `template`, `parameters` and `first` of `Templated`."""
         template, counts, parameters = [], [], []
         for begin in range(0, len(texts), _AT_ONCE):
-            found, count, values, words = _take_apart(texts[begin : begin + _AT_ONCE])
+            found, count, values, words = _split_texts(texts[begin : begin + _AT_ONCE])
             known = [self._numbers.setdefault(text, len(self._numbers)) for text in found.dictionary.to_pylist()]
             template.append(np.array(known, np.uint32)[found.indices.to_numpy()])
             self._worded.update(np.unique(template[-1][words]).tolist())
@@ -108,14 +108,14 @@ class Templates:
         return numeric
 
 
-def take_apart(texts: pa.Array) -> Templated:
+def to_templates(texts: pa.Array) -> Templated:
     """Split large strings into templates and parameters."""
     templates = Templates()
-    template, parameters, first = templates.take_apart(texts)
+    template, parameters, first = templates.to_templates(texts)
     return Templated(templates.texts, templates.numeric, template, parameters, first)
 
 
-def _take_apart(texts: pa.Array) -> tuple[Any, I64, pa.Array, I64]:
+def _split_texts(texts: pa.Array) -> tuple[Any, I64, pa.Array, I64]:
     """Split large strings of one batch.
 
     Return the templates as a dictionary array, the number of parameters per text, the parameters, and the text of each
@@ -159,11 +159,11 @@ def templates_of(texts: Any, rows: I64) -> tuple[U32, Sequence[str]]:
     """Return the templates of some texts of a column: a code per text, and the templates by code."""
     if isinstance(texts, TemplatedTexts):
         return texts.templates(rows)
-    apart = take_apart(pa.array([texts[row] for row in rows.tolist()], pa.large_string()))
+    apart = to_templates(pa.array([texts[row] for row in rows.tolist()], pa.large_string()))
     return apart.template, apart.templates
 
 
-def put_together(of: Templated, rows: I64) -> pa.Array:
+def from_templates(of: Templated, rows: I64) -> pa.Array:
     """Return the texts of some rows as large strings."""
     if not len(rows):
         return pa.array([], pa.large_string())
@@ -263,7 +263,7 @@ class TemplatedTexts:
         return self._all.text(row)
 
     def strings(self, rows: I64) -> pa.Array:
-        return put_together(self._all, rows)
+        return from_templates(self._all, rows)
 
     def templates(self, rows: I64) -> tuple[U32, Sequence[str]]:
         """Return the same as `templates_of`, without reading parameters."""

@@ -110,7 +110,7 @@ def _payloads(
     """Return the columns of payloads for some of the events that have an extension."""
     events = extended[part]
     rows = graph.ext[events]
-    template, parameters, first = templates.take_apart(strings(rows))
+    template, parameters, first = templates.to_templates(strings(rows))
     return {
         "event": events,
         "key": graph.extensions.key[rows],

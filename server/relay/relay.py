@@ -128,7 +128,7 @@ class Relay:
                 await self._find()
                 self._look_after_spans()
                 self._intake.keep_alive()
-                self._let_go()
+                self._release()
             has_news = False
             for stream in list(self.streams.values()):
                 has_news |= await self._step(stream)
@@ -191,7 +191,7 @@ class Relay:
         """Return whether the relay waits for the stream. Data for unreachable relays is left to the next relay."""
         return not stream.is_over or any(not (one.is_unreachable or one.is_done(stream.run)) for one in self._forwards)
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         for run, at in list(self._ended.items()):
             if time.monotonic() - at <= LINGER:
                 continue

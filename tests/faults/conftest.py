@@ -24,13 +24,8 @@ INHERITED = {name: value for name, value in os.environ.items() if not name.start
 OURS = "clew: "
 
 
-@pytest.fixture(params=["c"])
-def recorder(request) -> str:
-    return request.param
-
-
 @pytest.fixture
-def both(tmp_path, recorder, request) -> Callable[..., Recorded]:
+def both(tmp_path, request) -> Callable[..., Recorded]:
     """`both(source)` runs `source` as a script untraced, then recorded; asserts that output and exit status are equal.
 
     FAULT_FOLDER in the program's environment is the run's folder, or an empty folder when untraced.

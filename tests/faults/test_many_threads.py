@@ -29,7 +29,7 @@ print(len(ended), sum(ended))
 
 
 @pytest.mark.slow
-def test_program_with_ten_thousand_threads_is_recorded_completely(both, recorder, tmp_path):
+def test_program_with_ten_thousand_threads_is_recorded_completely(both, tmp_path):
     count = 10_000
     plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=8 << 30)
     done = both(THREADS.replace("COUNT", str(count)), plan=plan)
@@ -44,7 +44,7 @@ def test_program_with_ten_thousand_threads_is_recorded_completely(both, recorder
 
 
 @pytest.mark.slow
-def test_program_with_as_many_threads_as_possible_behaves_as_untraced(both, recorder, tmp_path):
+def test_program_with_as_many_threads_as_possible_behaves_as_untraced(both, tmp_path):
     count = 2000
     plan = Plan(rules=(Rule(Target("**", "**", root=str(tmp_path))),), quota=8 << 30)
     done = both(

@@ -13,11 +13,7 @@ from clew.records.format.header import State
 from clew.records.plan.plan import Action, Plan, Rule, Target
 from tests.support.programs.fault_programs import quiet
 
-IN_C = pytest.mark.parametrize("recorder", ["c"])
-"""Only the C recorder reaches a recursion limit at the untraced depth, because its probes need no Python frames."""
 
-
-@IN_C
 def test_recursion_limit_is_reached_at_the_same_depth(both):
     done = both(
         """
@@ -48,7 +44,6 @@ def test_recursion_limit_is_reached_at_the_same_depth(both):
     assert done.calls("shallow") == 3
 
 
-@IN_C
 def test_recursion_through_c_code_ends_at_the_same_depth(both):
     done = both(
         """
@@ -81,7 +76,6 @@ def test_recursion_through_c_code_ends_at_the_same_depth(both):
     assert done.process.problems == []
 
 
-@IN_C
 def test_stack_overflow_ends_program_as_untraced_and_leaves_its_records(both):
     done = both(
         """

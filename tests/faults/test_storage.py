@@ -134,7 +134,6 @@ def test_trace_file_that_cannot_be_truncated_is_complete(both):
     check_complete(both(program(), fault=f"ftruncate:1:{errno.EIO}"))
 
 
-@pytest.mark.parametrize("recorder", ["c"])
 def test_thread_without_memory_for_thread_data_is_not_recorded(both):
     done = both(
         """
@@ -171,7 +170,7 @@ except OSError as error:
     check_stopped(done, os.strerror(errno.EMFILE))
 
 
-def test_recorder_with_exhausted_address_space_loses_no_record(both, recorder):
+def test_recorder_with_exhausted_address_space_loses_no_record(both):
     limit = """
 import resource
 try:

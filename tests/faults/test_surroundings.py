@@ -222,7 +222,6 @@ def shift(data: bytearray, first_chunk: int, ticks: int) -> None:
     HEADER.pack_into(data, 0, *header.values())
 
 
-@pytest.mark.parametrize("recorder", ["c"])
 def test_suspended_machine_does_not_shift_event_times(both, tmp_path):
     done = both(program())
     (path,) = trace_files(done.folder)

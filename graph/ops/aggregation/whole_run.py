@@ -88,7 +88,7 @@ def _call_edges(graph: ExecutionGraph, labels: Labels, enters: I64) -> EdgeColum
 
 
 def callers(graph: ExecutionGraph, enters: I64) -> I64:
-    """Return for each ENTER event the ENTER of the enclosing call in the same region or -1 if it does not exist."""
+    """Return for each ENTER event the ENTER of the enclosing call in the same region, or -1 if there is none."""
     before = np.maximum(enters - 1, 0)
     inside = (enters > 0) & (graph.strand[before] == graph.strand[enters])
     around = np.where(inside, graph.inner[before], -1).astype(np.int64)

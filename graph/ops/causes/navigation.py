@@ -76,9 +76,7 @@ def out(graph: ExecutionGraph, event: int) -> int:
 
 
 def inside(graph: ExecutionGraph, event: int) -> int:
-    """Return the first event inside the call that this event records or the scope that it opened or -1 if it does not
-    exist.
-    """
+    """Return the first event inside the call that this event records, or inside the scope that it opened; -1 for none."""
     call = graph.call_of(event) if graph.at("kind", event) in CALLS else -1
     for begin in (call, event):
         if begin < 0:

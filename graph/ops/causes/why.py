@@ -168,7 +168,7 @@ class _Joins:
         return -1
 
     def last(self) -> int:
-        """Return the last edge into an open call, else the last edge or -1 if it does not exist.
+        """Return the last edge into an open call, else the last edge, or -1 if there is none.
 
         Edges sent by a mere loop callback, such as a timer, do not count because they identify no sender.
         """
@@ -313,7 +313,7 @@ def _kind(graph: ExecutionGraph, edge: int) -> EdgeKind:
 
 
 def previous(graph: ExecutionGraph, event: int) -> int:
-    """Return the previous event in the same region or -1 if it does not exist."""
+    """Return the previous event in the same region, or -1 if there is none."""
     region, first = graph.region[event], int(graph.regions.first[graph.region[event]])
     row = event - 1
     while row >= first and graph.region[row] != region:
@@ -322,7 +322,7 @@ def previous(graph: ExecutionGraph, event: int) -> int:
 
 
 def next_(graph: ExecutionGraph, event: int) -> int:
-    """Return the next event in the same region or -1 if it does not exist."""
+    """Return the next event in the same region, or -1 if there is none."""
     region, last = graph.region[event], int(graph.regions.last[graph.region[event]])
     row = event + 1
     while row <= last and graph.region[row] != region:
@@ -341,13 +341,13 @@ def enclosing(graph: ExecutionGraph, event: int) -> list[int]:
 
 
 def cause(graph: ExecutionGraph, event: int) -> int:
-    """Return the event that caused this event, which is the next step of the `why` chain or -1 if it does not exist."""
+    """Return the event that caused this event, which is the next step of the `why` chain, or -1 if there is none."""
     steps = why(graph, event, steps_at_most=1)
     return steps[1].event if len(steps) > 1 else -1
 
 
 def effect(graph: ExecutionGraph, event: int) -> int:
-    """Return the nearest event that this event caused or -1 if it does not exist.
+    """Return the nearest event that this event caused, or -1 if there is none.
 
     It is the target of the first edge that leaves the region at or after the event, excluding locks. If several edges
     leave there, the one that arrives first counts.
@@ -364,12 +364,12 @@ def effect(graph: ExecutionGraph, event: int) -> int:
 
 
 def next_in_strand(graph: ExecutionGraph, event: int) -> int:
-    """Return the next event of the thread or task, whether or not this event caused it or -1 if it does not exist."""
+    """Return the next event of the thread or task, whether or not this event caused it, or -1 if there is none."""
     return event + 1 if event + 1 < graph.strand_of(event).stop else -1
 
 
 def previous_in_strand(graph: ExecutionGraph, event: int) -> int:
-    """Return the previous event of the thread or task or -1 if it does not exist."""
+    """Return the previous event of the thread or task, or -1 if there is none."""
     return event - 1 if event > graph.strand_of(event).start else -1
 
 

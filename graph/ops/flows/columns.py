@@ -39,7 +39,7 @@ class CategoryKey(NamedTuple):
 
 def columns_of(graph: ExecutionGraph, requests: I64, level: str | LabelFunction, *, coalesce: bool) -> dict[str, Any]:
     """Return the fields of `Flows`, except its runs."""
-    with graph.passing() as let_go:
+    with graph.passing() as release:
         frames = find_frames(graph)
         roots = frames.roots(requests)
         label, labels = _labels(frames, level)
@@ -55,7 +55,7 @@ def columns_of(graph: ExecutionGraph, requests: I64, level: str | LabelFunction,
         outside = np.flatnonzero(frames.is_outside(roots))
         # The columns built next are as large as the data read from the graph, so release these first.
         del frames, parent, label
-        let_go()
+        release()
     columns |= _calls(of, order)
     columns["errors"] = _errors(of.failures, order, columns)
     response = of.total[roots]

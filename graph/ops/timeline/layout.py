@@ -65,10 +65,10 @@ class Timeline:
     def of(graph: ExecutionGraph) -> Timeline:
         """Build the timeline in one pass over all events and a sort of the edges."""
         start = np.array([*(strand.start for strand in graph.strands), len(graph)], np.int64)
-        with graph.passing() as let_go:
+        with graph.passing() as release:
             depths, exact, depth = bars_of(graph.kind, graph.site, graph.ts, start)
             arrows, arrow_class = _arrows(graph, depth)
-            let_go()
+            release()
         sites = len(graph.sites)
         running = exact.bars["key"] < ASLEEP
         length = np.where(running, exact.bars["end"] - exact.bars["begin"], 0)

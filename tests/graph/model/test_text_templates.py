@@ -15,9 +15,9 @@ from clew.graph.model.text_templates import (
     TemplatedTexts,
     Templates,
     as_strings,
+    from_templates,
     holds,
-    put_together,
-    take_apart,
+    to_templates,
 )
 from tests.support.examples import examples
 
@@ -52,7 +52,7 @@ WANTED = st.one_of(st.lists(PIECES, max_size=4).map("".join), st.text(max_size=3
 
 
 def templated(texts):
-    apart = take_apart(pa.array(texts, pa.large_string()))
+    apart = to_templates(pa.array(texts, pa.large_string()))
     return TemplatedTexts(
         lambda: (apart.templates, apart.numeric), lambda: apart.template, lambda: (apart.parameters, apart.first)
     ), apart
@@ -60,9 +60,9 @@ def templated(texts):
 
 @given(TEXTS, TEXTS)
 def test_templates_of_texts_in_parts_equal_templates_of_all_texts(some, others):
-    whole = take_apart(pa.array(some + others, pa.large_string()))
+    whole = to_templates(pa.array(some + others, pa.large_string()))
     templates = Templates()
-    parts = [templates.take_apart(pa.array(texts, pa.large_string())) for texts in (some, others)]
+    parts = [templates.to_templates(pa.array(texts, pa.large_string())) for texts in (some, others)]
     assert templates.texts == whole.templates
     assert templates.numeric.tolist() == whole.numeric.tolist()
     assert [number for template, _, _ in parts for number in template.tolist()] == whole.template.tolist()
@@ -75,8 +75,8 @@ def test_templates_of_texts_in_parts_equal_templates_of_all_texts(some, others):
 def test_put_together_of_template_and_parameters_returns_text(texts):
     stored, apart = templated(texts)
     rows = np.arange(len(texts))
-    assert put_together(apart, rows).to_pylist() == texts
-    assert put_together(apart, rows[::-2]).to_pylist() == texts[::-2]
+    assert from_templates(apart, rows).to_pylist() == texts
+    assert from_templates(apart, rows[::-2]).to_pylist() == texts[::-2]
     assert [stored[row] for row in range(len(texts))] == [apart.text(row) for row in range(len(texts))] == texts
     for row, text in enumerate(texts):
         words = re.findall(r"[A-Za-z0-9_\0]+", text)
@@ -125,7 +125,7 @@ def test_find_in_templated_texts_regex_and_ignored_case():
 
 
 def test_find_in_templated_texts_skips_parameters_when_irrelevant():
-    apart = take_apart(pa.array(["took 17 ms", "lost connection 3"], pa.large_string()))
+    apart = to_templates(pa.array(["took 17 ms", "lost connection 3"], pa.large_string()))
 
     def refuse():
         raise AssertionError("the parameters were read")
