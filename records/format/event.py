@@ -29,6 +29,10 @@ FLAG_BYTES = 8
 bytes, not by time."""
 
 
+FLAG_BACK = 32
+"""Extension flag of a SEND: the item was taken from the same queue before and now goes back to it, as in a pool."""
+
+
 class Kind(enum.IntEnum):
     """The kind of a record. Values are part of the file format and never change meaning."""
 

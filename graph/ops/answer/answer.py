@@ -51,8 +51,13 @@ class Answer:
         return " ".join(claim.text for claim in self.verdict)
 
 
-def answer(graph: ExecutionGraph, event: int, tell: Callable[[int], str]) -> Answer:
-    """Answer why an event happened. `tell` returns a sentence, without its full stop, about the edge of a number."""
+Tell = Callable[[int, int], str]
+"""Returns a sentence, without its full stop: how an event depended on the source of an edge. The arguments are the number
+of the edge, and the event."""
+
+
+def answer(graph: ExecutionGraph, event: int, tell: Tell) -> Answer:
+    """Answer why an event happened."""
     trail = Trail(graph, event)
     positions = list(trail.positions())
     matched = _matches(findings(trail.facts), positions)
@@ -83,18 +88,18 @@ def _matches(found: list[Finding], positions: list[Position]) -> list[tuple[Posi
     return [(position, finding) for _, _, position, finding in matched]
 
 
-def _nearest(trail: Trail, positions: list[Position], tell: Callable[[int], str]) -> Answer:
+def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer:
     """Return the answer without a diagnosis: the nearest reason that is not scheduling."""
     start = positions[0]
     claims = [*_exception_claims(trail), *_wait_claims(trail, start), *_cancel_claims(trail, start)][:MOST_CLAIMS]
     path = _primary(positions)
     if len(path) == 1:
         path = trail.chain()
-    edges = [position for position in path if position.edge >= 0 and position.reason is not Reason.SCHEDULING]
-    for position in dict.fromkeys((*edges[:1], *edges[-1:])):
-        if len(claims) < MOST_CLAIMS:
-            claims.append(Claim(tell(position.edge) + ".", position.events))
     steps, more = steps_of(trail, path)
+    data = [step for step in steps if step.edge >= 0 and step.reason is not Reason.SCHEDULING]
+    for step in dict.fromkeys((*data[:1], *data[-1:])):
+        if len(claims) < MOST_CLAIMS:
+            claims.append(Claim(tell(step.edge, step.target) + ".", (step.event, step.target)))
     return Answer(trail.event, tuple(claims) or _nothing_unusual(trail), "recorded", steps=steps, more_steps=more)
 
 

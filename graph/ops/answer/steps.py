@@ -27,39 +27,28 @@ class AnswerStep:
     edge: int = -1
     """The number of the edge that the step follows, -1 for none."""
     target: int = -1
-    """The event at the near end of the edge, -1 without an edge."""
+    """The event of the step before that depended on this one, -1 without an edge."""
     folded: int = 0
-    """The number of steps inside libraries that this step stands for."""
+    """The number of steps inside libraries between this step and the one before."""
 
 
 def steps_of(trail: Trail, positions: list[Position]) -> tuple[tuple[AnswerStep, ...], int]:
     """Return at most twelve steps for a path, and how many others the path has.
 
-    Steps of libraries and of the standard library fold into the step of the program before them.
+    A position inside a library folds into the next step of the program, whose target is then the library's own target.
     """
     found: list[AnswerStep] = []
-    for position in positions:
-        step = _step(trail, position)
-        if found and _is_library(trail.graph, position.row) and not position.text:
-            found[-1] = _folded(found[-1])
-        else:
-            found.append(step)
+    target, folded = -1, 0
+    for number, position in enumerate(positions):
+        near = position.events[-1] if position.edge >= 0 else -1
+        target = near if target < 0 else target
+        if 0 < number < len(positions) - 1 and not position.text and _is_library(trail.graph, position.row):
+            folded += 1
+            continue
+        group = group_of(trail, position)
+        found.append(AnswerStep(position.row, position.reason, position.text, group, position.edge, target, folded))
+        target, folded = -1, 0
     return tuple(found[:MOST_STEPS]), max(0, len(found) - MOST_STEPS)
-
-
-def _folded(step: AnswerStep) -> AnswerStep:
-    return AnswerStep(step.event, step.reason, step.text, step.group, step.edge, step.target, step.folded + 1)
-
-
-def _step(trail: Trail, position: Position) -> AnswerStep:
-    return AnswerStep(
-        position.row,
-        position.reason,
-        position.text,
-        group_of(trail, position),
-        position.edge,
-        position.events[-1] if position.edge >= 0 else -1,
-    )
 
 
 def group_of(trail: Trail, position: Position) -> str:

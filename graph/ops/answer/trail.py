@@ -17,17 +17,19 @@ from itertools import count
 
 import numpy as np
 
+from clew.graph.build.regions import opens
 from clew.graph.model.graph import ExecutionGraph, RegionKind
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.causes.state_waits import edges_into
-from clew.graph.ops.causes.why import why
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Reason
 from clew.graph.ops.facts.facts import Fact, Facts, Waiting
-from clew.records.format.event import EdgeKind, Kind
+from clew.records.format.event import FLAG_BACK, EdgeKind, Kind
 from clew.records.format.facts import Cancel, Exception_
 
 MOST_POSITIONS = 300
+MOST_EDGES = 40
+"""The latest edges of a region that are followed."""
 MOST_WAITS = 40
 """The waits of one unit that are followed: those that did not end well first, then the longest."""
 WAITS_SEARCHED = 2000
@@ -255,41 +257,60 @@ class Trail:
     # ---- Recorded edges ----
 
     def _edges(self, position: Position) -> Iterator[Position]:
+        """Yield the sources of the edges into the position's region, the latest first."""
         graph = self.graph
-        edges = edges_into(graph, int(graph.region[position.row]), position.row, causal=True)
-        taken = 0
-        for edge in reversed(edges):
+        into = edges_into(graph, int(graph.region[position.row]), position.row, causal=True)
+        for rank, edge in enumerate(reversed(into[-MOST_EDGES:])):
             source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
-            kind, channel = EdgeKind(int(graph.edge_kind[edge])), graph.strings[int(graph.edge_channel[edge])]
-            if source >= target and graph.strand_of(source).index == position.strand:
+            reason = self._reason_of(edge)
+            if self._is_given_back(source):
                 continue
-            reason = self._reason_of(kind, channel, target)
             if reason is Reason.SCHEDULING and self.request_of(position.row) != self.request_of(source):
                 continue
-            yield self._at(source, reason, "", (source, target), position, min(taken, 3), edge)
-            taken += 1
-            if taken >= MOST_WAITS:
-                break
+            yield self._at(source, reason, "", (source, target), position, min(rank, 3), edge)
 
     def chain(self) -> list[Position]:
-        """Return the chain of recorded edges from the event, cut where only scheduling would lead out of the request."""
-        graph = self.graph
+        """Return the chain of recorded edges back from the event.
+
+        In each region it follows the latest use of a state, else the data that opened the region, else the latest data
+        that came from somewhere new, else the start of the region within the request.
+        """
         found = [self._at(self.event, Reason.CALL, "", (self.event,), None)]
-        for step in why(graph, self.event, steps_at_most=MOST_POSITIONS)[1:]:
-            if step.edge < 0:
+        visited = {(found[0].strand, found[0].first)}
+        while len(found) < MOST_POSITIONS:
+            following = [
+                position
+                for position in self._edges(found[-1])
+                if (position.strand, position.first) not in visited and position.reason is not Reason.RESOURCE
+            ]
+            if not following:
                 break
-            reason = self._reason_of(EdgeKind(int(graph.edge_kind[step.edge])), step.channel, step.target_event)
-            leaves = self.request_of(step.target_event) != self.request_of(step.event)
-            if reason is Reason.SCHEDULING and leaves:
-                break
-            found.append(self._at(step.event, reason, "", (step.event, step.target_event), found[-1], 0, step.edge))
+            best = min(following, key=self._rank)
+            visited.add((best.strand, best.first))
+            found.append(best)
         return found
 
-    def _reason_of(self, kind: EdgeKind, channel: str, target: int) -> Reason:
+    def _rank(self, position: Position) -> int:
+        graph, edge = self.graph, position.edge
+        if graph.edge_kind[edge] == EdgeKind.STATE:
+            return 0
+        opening = opens(graph, int(graph.edge_dst[edge]))
+        if position.reason is Reason.DATA:
+            return 1 if opening else 2
+        return 3 if opening else 4
+
+    def _is_given_back(self, source: int) -> bool:
+        """Return whether a pool's queue got an item back: its last user is no cause of what the next one does."""
+        row = self.graph.at("ext", source)
+        return row >= 0 and bool(int(self.graph.extensions.flags[row]) & FLAG_BACK)
+
+    def _reason_of(self, edge: int) -> Reason:
+        graph = self.graph
+        kind, channel = graph.edge_kind[edge], graph.strings[int(graph.edge_channel[edge])]
         if kind == EdgeKind.SYNC:
             return Reason.RESOURCE
         if kind == EdgeKind.STATE:
             return Reason.DATA
-        if channel in _OUTCOMES and self.graph.at("kind", target) == Kind.JOIN:
+        if channel in _OUTCOMES and graph.kind[graph.edge_dst[edge]] == Kind.JOIN:
             return Reason.DATA
         return Reason.SCHEDULING if channel in _STARTS else Reason.DATA

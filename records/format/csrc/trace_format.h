@@ -31,6 +31,7 @@
 #define FLAG_AMBIGUOUS 4
 #define FLAG_BYTES 8
 #define FLAG_OVER 16
+#define FLAG_BACK 32
 
 #define MAX_CHUNK 131072
 #define COUNTS_SIZE 28

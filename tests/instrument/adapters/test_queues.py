@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from clew.records.format.event import FLAG_AMBIGUOUS, Kind
+from clew.records.format.event import FLAG_AMBIGUOUS, FLAG_BACK, Kind
 
 # The hooks written in C, and those written in Python.
 both = pytest.mark.parametrize("record", ["c"], indirect=True)
@@ -333,3 +333,79 @@ def test_queue_join_depends_on_all_workers_and_no_worker_on_another(record, how)
     assert inside == [
         *(Kind.SEND, Kind.SCOPE_BEGIN, Kind.ACQUIRE, Kind.RELEASE, Kind.RELEASE, Kind.SCOPE_END),
     ]
+
+
+def flags_of_puts(run):
+    return [
+        placed.event.extension.flags for placed in run.of(Kind.SEND) if placed.channel in ("queue", "asyncio.queue")
+    ]
+
+
+@pytest.mark.parametrize("item", ["Connection()", "'connection'", "7"])
+def test_queue_item_that_goes_back_is_flagged(record, item):
+    run = record(
+        f"""
+        import queue
+
+        class Connection: pass
+        pool = queue.Queue()
+        pool.put({item})
+        for _ in range(2):
+            taken = pool.get()
+            pool.put(taken)
+        """
+    )
+    assert flags_of_puts(run) == [0, FLAG_BACK, FLAG_BACK]
+
+
+def test_asyncio_queue_item_of_other_task_that_goes_back_is_flagged(record):
+    run = record(
+        """
+        import asyncio
+
+        class Connection: pass
+        async def use(pool):
+            taken = await pool.get()
+            await asyncio.sleep(0)
+            pool.put_nowait(taken)
+        async def main():
+            pool = asyncio.Queue()
+            pool.put_nowait(Connection())
+            await asyncio.gather(use(pool), use(pool))
+        asyncio.run(main())
+        """
+    )
+    assert flags_of_puts(run) == [0, FLAG_BACK, FLAG_BACK]
+
+
+@pytest.mark.parametrize("item", ["(1, 2)", "[1]", "Job()"])
+def test_queue_item_made_anew_is_not_flagged(record, item):
+    run = record(
+        f"""
+        import queue
+
+        class Job: pass
+        jobs = queue.Queue()
+        jobs.put({item})
+        for _ in range(3):
+            taken = jobs.get()
+            del taken
+            jobs.put({item})
+        """
+    )
+    assert flags_of_puts(run) == [0, 0, 0, 0]
+
+
+def test_queue_equal_item_of_other_thread_is_not_flagged(record):
+    run = record(
+        """
+        import queue, threading
+
+        jobs = queue.Queue()
+        jobs.put("stop")
+        jobs.get()
+        other = threading.Thread(target=jobs.put, args=("stop",))
+        other.start(); other.join()
+        """
+    )
+    assert flags_of_puts(run) == [0, 0]

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hooks/operands.h"
+#include "queues/returned_items.h"
 #include "store/records.h"
 #include "store/store.h"
 #include "trace_format.h"
@@ -43,12 +44,14 @@ struct ledger {
     struct entry *entry;
     size_t room, first, used; /* a ring; for any other order a list of free entries starts at `first` (from 1) */
     size_t *bucket;           /* `room` of them, for any other order */
-    uint64_t counted, done;   /* keys of the last `task_done`, and of the last one that left nothing to do; or 0 */
+    struct handed_items handed;
+    uint64_t counted, done; /* keys of the last `task_done`, and of the last one that left nothing to do; or 0 */
 };
 
 static void ledger_dealloc(PyObject *object) {
     struct ledger *ledger = (struct ledger *)object;
     PyObject_GC_UnTrack(object);
+    handed_clear(&ledger->handed);
     Py_XDECREF(ledger->store);
     free(ledger->entry);
     free(ledger->bucket);
@@ -57,10 +60,11 @@ static void ledger_dealloc(PyObject *object) {
 
 static int ledger_traverse(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(((struct ledger *)object)->store);
-    return 0;
+    return handed_traverse(&((struct ledger *)object)->handed, visit, arg);
 }
 
 static int ledger_clear(PyObject *object) {
+    handed_clear(&((struct ledger *)object)->handed);
     Py_CLEAR(((struct ledger *)object)->store);
     return 0;
 }
@@ -279,7 +283,7 @@ static int act_queue_put(struct operand *operand, PyObject *queue, PyObject *ite
     }
     uint64_t key = key_fresh();
     if (!ledger_add(ledger, item, key)) ledger_reset(ledger, size);
-    else put_keyed(operand->word, key, operand->channel, 0);
+    else put_keyed(operand->word, key, operand->channel, handed_back(&ledger->handed, item) ? FLAG_BACK : 0);
     return 0;
 }
 
@@ -294,6 +298,7 @@ static int act_queue_get(struct operand *operand, PyObject *queue, PyObject *ite
         return drop_error();
     }
     uint64_t key = ledger_take(ledger, item, &flags);
+    handed_out(&ledger->handed, item);
     if (key) put_keyed(ledger->joins ? keyed_word(KIND_JOIN, family->get_site) : operand->word, key, operand->channel, flags);
     return 0;
 }

@@ -15,7 +15,7 @@ from tests.support.examples import examples
 AT = (Frame("/src/app.py", 12, "lookup"),)
 
 
-def tell(edge):
+def tell(edge, _target):
     return f"edge {edge}"
 
 
