@@ -17,6 +17,7 @@ from clew.graph.ops.answer.trail import Position, Trail
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.registry import findings
+from clew.records.format.event import EdgeKind
 
 MOST_CLAIMS = 3
 FARTHEST = 9
@@ -97,9 +98,12 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer:
         path = trail.chain()
     steps, more = steps_of(trail, path)
     data = [step for step in steps if step.edge >= 0 and step.reason is not Reason.SCHEDULING]
-    for step in dict.fromkeys((*data[:1], *data[-1:])):
+    states = [step for step in data if trail.graph.edge_kind[step.edge] == EdgeKind.STATE]
+    for step in dict.fromkeys((*(states or data)[:1], *data[-1:])):
         if len(claims) < MOST_CLAIMS:
             claims.append(Claim(tell(step.edge, step.target) + ".", (step.event, step.target)))
+    if data and len(claims) < MOST_CLAIMS:
+        claims += _request_claim(trail, steps[-1])
     return Answer(trail.event, tuple(claims) or _nothing_unusual(trail), "recorded", steps=steps, more_steps=more)
 
 
@@ -138,6 +142,16 @@ def _primary(positions: list[Position]) -> list[Position]:
         if all(step.edge < 0 and step.reason <= Reason.CONTROL for step in position.path()[1:])
     ]
     return max(firm, key=lambda position: (position.depth, -position.cost)).path()
+
+
+def _request_claim(trail: Trail, step: AnswerStep) -> list[Claim]:
+    """Name the other request that the chain ends in."""
+    request = trail.request_of(step.event)
+    if request < 0 or request == trail.request_of(trail.event):
+        return []
+    graph = trail.graph
+    process = graph.process_of(request).name
+    return [Claim(f"That was part of the request {graph.channel(request)} of {process}.", (request, step.event))]
 
 
 def _nothing_unusual(trail: Trail) -> tuple[Claim, ...]:

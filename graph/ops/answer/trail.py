@@ -17,10 +17,10 @@ from itertools import count
 
 import numpy as np
 
-from clew.graph.build.regions import opens
 from clew.graph.model.graph import ExecutionGraph, RegionKind
 from clew.graph.ops.answer import phrases
-from clew.graph.ops.causes.state_waits import edges_into
+from clew.graph.ops.causes.state_waits import edges_into, path_to_state
+from clew.graph.ops.causes.why import why
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Reason
 from clew.graph.ops.facts.facts import Fact, Facts, Waiting
@@ -272,32 +272,55 @@ class Trail:
     def chain(self) -> list[Position]:
         """Return the chain of recorded edges back from the event.
 
-        In each region it follows the latest use of a state, else the data that opened the region, else the latest data
-        that came from somewhere new, else the start of the region within the request.
+        In each region it follows the latest use of a state, by the region or on its behalf; else the cause that
+        `clew.graph.ops.causes.why` chooses; where that would leave the request by scheduling only, or is the last user of
+        a pooled object, the latest data from somewhere new.
         """
         found = [self._at(self.event, Reason.CALL, "", (self.event,), None)]
         visited = {(found[0].strand, found[0].first)}
         while len(found) < MOST_POSITIONS:
-            following = [
-                position
-                for position in self._edges(found[-1])
-                if (position.strand, position.first) not in visited and position.reason is not Reason.RESOURCE
-            ]
+            following = self._step_back(found[-1], visited)
             if not following:
                 break
-            best = min(following, key=self._rank)
-            visited.add((best.strand, best.first))
-            found.append(best)
+            found += following
+            visited.add((found[-1].strand, found[-1].first))
         return found
 
-    def _rank(self, position: Position) -> int:
-        graph, edge = self.graph, position.edge
-        if graph.edge_kind[edge] == EdgeKind.STATE:
-            return 0
-        opening = opens(graph, int(graph.edge_dst[edge]))
-        if position.reason is Reason.DATA:
-            return 1 if opening else 2
-        return 3 if opening else 4
+    def _step_back(self, position: Position, visited: set[tuple[int, int]]) -> list[Position]:
+        graph = self.graph
+        state = path_to_state(graph, int(graph.region[position.row]), position.row)
+        if state:
+            trip = self._along(position, state)
+            if (trip[-1].strand, trip[-1].first) not in visited:
+                return trip
+        fresh = (
+            other
+            for other in self._edges(position)
+            if other.reason is Reason.DATA and (other.strand, other.first) not in visited
+        )
+        chosen = [step.edge for step in why(graph, position.row, steps_at_most=1)[1:] if step.edge >= 0]
+        for following in self._along(position, chosen):
+            known = (following.strand, following.first) in visited
+            if known or self._is_given_back(following.row):
+                continue
+            if following.reason is not Reason.SCHEDULING:
+                return [following]
+            # What a callback of a loop got is its cause, and not who registered it.
+            data = next(fresh, None) if graph.regions.kind[graph.region[position.row]] == RegionKind.SCOPE else None
+            if data is not None:
+                return [data]
+            if self.request_of(following.row) == self.request_of(position.row):
+                return [following]
+        return [other for other in [next(fresh, None)] if other is not None]
+
+    def _along(self, position: Position, edges: list[int]) -> list[Position]:
+        """Return the positions along edges, each of which leads from the source of the one before."""
+        found: list[Position] = []
+        for edge in edges:
+            source, target = int(self.graph.edge_src[edge]), int(self.graph.edge_dst[edge])
+            before = found[-1] if found else position
+            found.append(self._at(source, self._reason_of(edge), "", (source, target), before, 0, edge))
+        return found
 
     def _is_given_back(self, source: int) -> bool:
         """Return whether a pool's queue got an item back: its last user is no cause of what the next one does."""

@@ -138,7 +138,7 @@ def test_answer_leaves_request_along_state(run, diagnosed):
     main.enter("second").request("GET /b").use("chunk-7").log("failed").exit("second")
     graph = run.graph()
     it = answer(graph, find(graph, "failed"), tell)
-    assert it.text == "edge 0."
+    assert it.text == "edge 0. That was part of the request GET /a of server."
     assert [step.group.partition(",")[0] for step in it.steps] == ["in GET /b", "in GET /a"]
 
 
