@@ -20,6 +20,8 @@ from clew.graph.ops.diagnoses.registry import findings
 from clew.records.format.event import EdgeKind
 
 MOST_CLAIMS = 3
+HANGS_NS = 1_000_000_000
+"""A wait of this length that still went on at the event may be why it happened, where nothing nearer is known."""
 FARTHEST = 9
 """The highest cost of a position at which a diagnosis still explains the event; see `Trail`."""
 
@@ -67,7 +69,7 @@ def answer(graph: ExecutionGraph, event: int, tell: Tell) -> Answer:
         steps, more = steps_of(trail, position.path())
         others = tuple(dict.fromkeys(other for _, other in matched[1:] if other is not finding))
         return Answer(event, finding.claims, finding.certainty, finding.inferred_from, "", finding, steps, more, others)
-    return _nearest(trail, positions, tell)
+    return _nearest(trail, positions, tell) or _meanwhile(trail, positions) or _nothing_unusual(trail, positions)
 
 
 def _matches(found: list[Finding], positions: list[Position]) -> list[tuple[Position, Finding]]:
@@ -89,13 +91,17 @@ def _matches(found: list[Finding], positions: list[Position]) -> list[tuple[Posi
     return [(position, finding) for _, _, position, finding in matched]
 
 
-def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer:
-    """Return the answer without a diagnosis: the nearest reason that is not scheduling."""
+def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | None:
+    """Return the answer without a diagnosis: the nearest reason that is not scheduling, None if there is none."""
     start = positions[0]
     claims = [*_exception_claims(trail), *_wait_claims(trail, start), *_cancel_claims(trail, start)][:MOST_CLAIMS]
     path = _primary(positions)
     if len(path) == 1:
         path = trail.chain()
+    told = {event for claim in claims for event in claim.events}
+    for position in path[1:]:
+        if position.reason is Reason.CONTROL and told.isdisjoint(position.events) and len(claims) < MOST_CLAIMS:
+            claims.append(Claim(position.text + ".", position.events))
     steps, more = steps_of(trail, path)
     data = [step for step in steps if step.edge >= 0 and step.reason is not Reason.SCHEDULING]
     states = [step for step in data if trail.graph.edge_kind[step.edge] == EdgeKind.STATE]
@@ -104,7 +110,7 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer:
             claims.append(Claim(tell(step.edge, step.target) + ".", (step.event, step.target)))
     if data and len(claims) < MOST_CLAIMS:
         claims += _request_claim(trail, steps[-1])
-    return Answer(trail.event, tuple(claims) or _nothing_unusual(trail), "recorded", steps=steps, more_steps=more)
+    return Answer(trail.event, tuple(claims), "recorded", steps=steps, more_steps=more) if claims else None
 
 
 def _exception_claims(trail: Trail) -> list[Claim]:
@@ -154,15 +160,31 @@ def _request_claim(trail: Trail, step: AnswerStep) -> list[Claim]:
     return [Claim(f"That was part of the request {graph.channel(request)} of {process}.", (request, step.event))]
 
 
-def _nothing_unusual(trail: Trail) -> tuple[Claim, ...]:
+def _meanwhile(trail: Trail, positions: list[Position]) -> Answer | None:
+    """Return the answer if nothing that the event depended on was unusual, but something hung in the run meanwhile."""
+    ns = trail.graph.at("ts", trail.event)
+    hanging = {wait.begin.row for wait in trail.facts.waits if wait.covers(ns) and ns - wait.begin.ns >= HANGS_NS}
+    for finding in findings(trail.facts):
+        rows = [row for row in finding.events if row in hanging]
+        if rows:
+            steps, more = steps_of(trail, positions[:1])
+            basis = "no recorded dependence: this wait went on when the event happened"
+            return Answer(trail.event, finding.claims, "inferred", basis, "", finding, steps, more)
+    return None
+
+
+def _nothing_unusual(trail: Trail, positions: list[Position]) -> Answer:
     graph = trail.graph
     call = graph.owner_of(trail.event)
     who = words.who(trail.facts, graph.at("strand", trail.event))
     request = trail.request_of(trail.event)
     inside = f", in the request {graph.channel(request)}" if request >= 0 else ""
-    if call < 0:
-        return (Claim(f"Nothing unusual was recorded before it in {who}{inside}.", (trail.event,)),)
-    site = graph.sites[graph.at("site", call)]
-    place = f"{site.qualname} ({words.base_name(site.file)}:{site.line})"
-    text = f"Nothing unusual was recorded before it: {place} ran to this point in {who}{inside}."
-    return (Claim(text, (call, trail.event)),)
+    text = f"Nothing unusual was recorded before it in {who}{inside}."
+    rows: tuple[int, ...] = (trail.event,)
+    if call >= 0:
+        site = graph.sites[graph.at("site", call)]
+        place = f"{site.qualname} ({words.base_name(site.file)}:{site.line})"
+        text = f"Nothing unusual was recorded before it: {place} ran to this point in {who}{inside}."
+        rows = (call, *rows)
+    steps, more = steps_of(trail, trail.chain())
+    return Answer(trail.event, (Claim(text, rows),), "recorded", steps=steps, more_steps=more)

@@ -131,6 +131,7 @@ class Trail:
         yield from self._exceptions(position)
         yield from self._waits(position)
         yield from self._cancels(position)
+        yield from self._cancelled_children(position)
         yield from self._edges(position)
 
     # ---- Data: the exception that was handled ----
@@ -253,6 +254,30 @@ class Trail:
         for fact in self.cancels_of(position)[:3]:
             text = phrases.cancelled(self.facts, fact, position.strand)
             yield self._at(fact.row, Reason.CONTROL, text, (fact.row,), position)
+
+    def _cancelled_children(self, position: Position) -> Iterator[Position]:
+        """Yield the ends of tasks that this unit started and that were cancelled before the row."""
+        for strand in self._cancelled_by_parent.get(int(self.graph.region[position.row]), ()):
+            fact = self.facts.ended[strand]
+            if fact.ns <= self.graph.at("ts", position.row):
+                text = f"{words.who(self.facts, strand)} was cancelled"
+                yield self._at(fact.row, Reason.CONTROL, text, (fact.row,), position)
+
+    @property
+    def _cancelled_by_parent(self) -> dict[int, list[int]]:
+        """The strands that were cancelled, by the region that started them."""
+        graph = self.graph
+        known = graph.answers.get("cancelled by parent")
+        if known is None:
+            known = {}
+            for strand, fact in self.facts.ended.items():
+                first = graph.strands[strand].start
+                into = edges_into(graph, int(graph.region[first]), fact.row)
+                if fact.text.end == "cancelled" and into:
+                    known.setdefault(int(graph.region[graph.edge_src[into[0]]]), []).append(strand)
+            graph.answers["cancelled by parent"] = known
+        found: dict[int, list[int]] = known
+        return found
 
     # ---- Recorded edges ----
 
