@@ -1,17 +1,20 @@
 """Causality of thread pools: `submit` to the run of the work item, and a future's outcome to its readers and callbacks.
 
-Channels: "executor.submit" (each work item runs in its own detached scope), "executor.result" (also of a cancelled
-future), and "executor.callback", from `add_done_callback` to the run of the callback in a detached scope that the outcome
-opens. Invariant: an outcome has exactly one source, even if several threads try to settle the future.
+Channels: "executor.submit" (each work item runs in its own detached scope), "executor.result" (also of a cancelled future),
+and "executor.callback", from `add_done_callback` to the run of the callback in a detached scope that the outcome opens. A
+work item has the key of its future, which is also the key of the waits for the future. Invariant: an outcome has exactly one
+source, even if several threads try to settle the future.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 from clew.instrument.adapters.multiprocessing import executor
-from clew.instrument.adapters.patching import adapter_site, hook, hook_store, object_keys, rename_in, when_imported
+from clew.instrument.adapters.patching import adapter_site, hook, hook_store, rename_in, when_imported
+from clew.instrument.adapters.pool_workers import Workers, note_workers, record_waits, workers_of
 from clew.instrument.probes.install.hidden_calls import Around
 from clew.instrument.propagation.traceparent import fresh_key
 from clew.instrument.recorder.core import core
@@ -32,26 +35,35 @@ def install() -> None:
 
 def _patch_pool(module: Any) -> None:
     item_class = module._WorkItem
-    emit = core.emit
-    item_key = object_keys()
+    emit, item_key = core.emit, core.object_key
     channel = intern("executor.submit")
     submit_site, run_site = adapter_site(module.ThreadPoolExecutor.submit), adapter_site(item_class.run)
 
-    def submitted(item: Any) -> None:
-        emit(_SEND, submit_site, item_key(item), channel)
+    def submitted(_item: Any, future: Any) -> None:
+        if key := item_key(future):
+            emit(_SEND, submit_site, key, channel)
 
-    def run(item: Any) -> int | None:
-        if item.future._state in _CANCELLED:
+    def run(item: Any) -> tuple[int, Workers | None, int] | None:
+        future = item.future
+        if future._state in _CANCELLED:
             return None
-        key = item_key(item)
+        key, workers, thread = item_key(future), workers_of(future), core.thread()
+        if not key:
+            return None
+        if workers is not None:
+            workers.running[thread] = key, time.monotonic_ns()
         emit(_SCOPE_BEGIN, run_site, key, channel)
-        return key
+        return key, workers, thread
 
-    def over(key: int, _result: None) -> None:
+    def over(token: tuple[int, Workers | None, int], _result: None) -> None:
+        key, workers, thread = token
         emit(_SCOPE_END, run_site, key, channel)
+        if workers is not None:
+            workers.running.pop(thread, None)
 
-    hook(item_class.__init__, submitted)
+    hook(item_class.__init__, submitted, parameters=2)
     hook(item_class.run, run, over)
+    note_workers(module.ThreadPoolExecutor)
 
 
 def _patch_futures(module: Any) -> None:
@@ -64,7 +76,7 @@ def _patch_futures(module: Any) -> None:
     # The state changes under the future's lock, so if several threads try to settle it, the successful one is the source.
     for name in ("set_result", "set_exception", "cancel"):
         function = getattr(future_class, name)
-        latch = core.Latch("_state", _SETTLED, channel, _SEND, adapter_site(function), 0, 0)
+        latch = core.Latch("_state", _SETTLED, channel, _SEND, adapter_site(function), 0, 0, own=True)
         setattr(future_class, f"_clew_{name}_state", latch)
         rename_in(function, "_state", f"_clew_{name}_state")
 
@@ -73,6 +85,8 @@ def _patch_futures(module: Any) -> None:
         key = getattr(future, "_clew_key", 0)
         if key:
             emit(_JOIN, site, key, channel)
+
+    record_waits(module)
 
     # The state is also read under the lock: a future that is settled after a wait for it timed out was not taken.
     for name in ("result", "exception"):

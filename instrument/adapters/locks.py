@@ -14,6 +14,7 @@ from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, rename_in, when_imported
+from clew.instrument.adapters.waits import waits_in
 from clew.instrument.probes.install.hidden_calls import Quiet
 from clew.instrument.probes.sites import note
 from clew.instrument.propagation.traceparent import fresh_key
@@ -51,16 +52,33 @@ def _patch(threading: Any) -> None:
         "Thread.start": _MUTED,
     }
     rows = tuple((intern(name), adapter_site(wait), adapter_site(release)) for name, wait, release in mechanisms)
-    if not core.trace_locks(vars(threading), lock, rlock, rows, callers):
+    if not core.trace_locks(vars(threading), lock, rlock, rows, callers, (intern("lock"), intern("rlock"))):
         note(
             "waits for locks, conditions, events, semaphores and barriers are not recorded: the lock types of this Python "
             "are not supported"
         )
         return
+    _record_waits(threading)
     threading._clew_waiter = core.waiter
     rename_in(condition.wait, "_allocate_lock", "_clew_waiter")
     _patch_event(threading, event)
     _patch_barrier(barrier)
+
+
+def _record_waits(threading: Any) -> None:
+    """Name the waits of these functions; each has its thread wait by a lock of its own."""
+    condition, event, semaphore = threading.Condition, threading.Event, threading.Semaphore
+    for function, channel in (
+        (condition.wait, "condition"),
+        (condition.wait_for, "condition"),
+        (event.wait, "event"),
+        (threading.Barrier.wait, "barrier"),
+        (threading.Barrier._wait, "barrier"),
+        (threading.Barrier._enter, "barrier"),
+        (semaphore.acquire, "semaphore"),
+    ):
+        waits_in(function, channel, capacity={"semaphore": "_initial_value", "barrier": "_parties"}.get(channel, ""))
+    waits_in(threading.Thread.start, "")
 
 
 def _patch_event(threading: Any, event: Any) -> None:

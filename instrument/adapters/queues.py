@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, operate, rename_in, when_imported
+from clew.instrument.adapters.waits import waits_in
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.interned_strings import intern
 from clew.records.format.event import Kind
@@ -31,9 +32,14 @@ def _patch_queue(module: Any) -> None:
     # The attributes' names: the container of the items, the number of items, the number of unfinished items.
     _watch(module, (queue.put, queue.get), ("queue", "_qsize", "unfinished_tasks"), "queue")
     _watch_shutdown(queue, "is_shutdown", ("put", "get"))
+    for function, name in ((queue.put, "queue"), (queue.get, "queue"), (queue.join, "queue.done")):
+        waits_in(function, name, capacity="maxsize" if function is queue.put else "")
+    waits_in(module._PySimpleQueue.get, "queue")
     if module.SimpleQueue is not module._PySimpleQueue:
         simple = module.SimpleQueue
-        core.watch_simple_queues(simple, intern("queue"), adapter_site(simple.put), adapter_site(simple.get))
+        core.watch_simple_queues(
+            simple, module.Empty, intern("queue"), adapter_site(simple.put), adapter_site(simple.get)
+        )
 
 
 def _patch_asyncio(module: Any) -> None:

@@ -26,6 +26,7 @@
 #include "calls/budget.h"
 #include "calls/probes.h"
 #include "facts/stack.h"
+#include "facts/waits.h"
 #include "hooks/observed_attribute.h"
 #include "hooks/operands.h"
 #include "locks/locks.h"
@@ -226,7 +227,7 @@ static PyMethodDef methods[] = {
     {"define", (PyCFunction)(void (*)(void))core_define, METH_FASTCALL, "define(kind, key, text): a definition record."},
     {"to_the_end", core_to_the_end, METH_O, "to_the_end(function): what calls it, to its end, without any exception."},
     {"watch_queues", core_watch_queues, METH_VARARGS, "watch_queues(...): operands for a family of queues."},
-    {"watch_simple_queues", core_watch_simple_queues, METH_VARARGS, "watch_simple_queues(type, channel, put, get)."},
+    {"watch_simple_queues", core_watch_simple_queues, METH_VARARGS, "watch_simple_queues(type, Empty, channel, put, get)."},
     {"join_items", core_join_items, METH_O, "join_items(queue): what it hands out opens no scope."},
     {"ignore_simple_queue", core_ignore_simple_queue, METH_O, "ignore_simple_queue(queue): record nothing of it."},
     {"key_space", core_key_space, METH_NOARGS, "key_space(): of one mechanism, for the keys of its objects."},
@@ -256,13 +257,18 @@ static PyMethodDef methods[] = {
      "watch_stack(origin, site): what a file belongs to, and the site of a line (code, globals, line)."},
     {"stack_site", core_stack_site, METH_NOARGS, "stack_site(): of the program's line that runs; 0 if none."},
     {"stack_json", core_stack_json, METH_NOARGS, "stack_json(): the stack as a JSON list of frames."},
+    {"watch_waits", core_watch_waits, METH_O, "watch_waits(rules): the functions of the standard library that wait."},
+    {"object_key", core_object_key, METH_O, "object_key(object): a key for its whole life in this process."},
+    {"wait", core_wait, METH_VARARGS, "wait(channel, key, limit, fields): record that this thread begins to wait."},
+    {"wake", core_wake, METH_VARARGS, "wake(wait, end): record how the wait ended."},
     {"waiter", core_waiter, METH_NOARGS, "waiter(): a lock that a condition makes for one wait."},
     {NULL, NULL, 0, NULL},
 };
 
 static void forked(void) {
+    uint64_t process = store.active ? store.uid : 0, epoch = store.epoch;
     store_forked();
-    locks_forked();
+    locks_forked(process, epoch);
     courses_forked();
     pthread_mutex_init(&definitions.lock, NULL);
     keys_renew();

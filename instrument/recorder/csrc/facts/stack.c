@@ -35,7 +35,8 @@ static int origin_of(PyCodeObject *code) {
 }
 
 static uint64_t site_of(PyFrameObject *frame, PyCodeObject *code) {
-    PyObject *line = PyLong_FromLong(PyFrame_GetLineNumber(frame));
+    int number = PyFrame_GetLineNumber(frame);
+    PyObject *line = PyLong_FromLong(number > 0 ? number : code->co_firstlineno);
     PyObject *key = line ? PyTuple_Pack(2, code, line) : NULL;
     long long known = key ? number_in(places.sites, key) : -1;
     if (key && known < 0 && !PyErr_Occurred()) {
@@ -52,24 +53,36 @@ static uint64_t site_of(PyFrameObject *frame, PyCodeObject *code) {
     return known > 0 ? (uint64_t)known : 0;
 }
 
-size_t frame_json(PyFrameObject *frame, char *out, size_t room) {
-    PyCodeObject *code = PyFrame_GetCode(frame);
+size_t code_json(PyCodeObject *code, int instruction, char *out, size_t room) {
     char file[600], function[300], text[1000];
     Py_ssize_t size;
     const char *utf8 = PyUnicode_AsUTF8AndSize(code->co_filename, &size);
     size_t file_size = utf8 ? json_escape(file, sizeof file, utf8, (size_t)size) : 0;
     utf8 = PyUnicode_AsUTF8AndSize(code->co_qualname, &size);
     size_t function_size = utf8 ? json_escape(function, sizeof function, utf8, (size_t)size) : 0;
-    int line = PyFrame_GetLineNumber(frame), end_line = 0, column = -1, end_column = -1, instruction = PyFrame_GetLasti(frame);
+    int line = PyCode_Addr2Line(code, instruction), end_line = 0, column = -1, end_column = -1;
     if (instruction >= 0 && PyCode_Addr2Location(code, instruction, &line, &column, &end_line, &end_column) && end_line != line)
         end_column = -1;
-    Py_DECREF(code);
+    if (line < 0) line = code->co_firstlineno; /* an instruction of ours */
     PyErr_Clear();
     int written = snprintf(text, sizeof text, "[\"%.*s\",%d,\"%.*s\",%d,%d]", (int)file_size, file, line, (int)function_size,
                            function, column, end_column);
     if (written <= 0 || (size_t)written >= sizeof text || (size_t)written > room) return 0;
     memcpy(out, text, (size_t)written);
     return (size_t)written;
+}
+
+size_t frame_json(PyFrameObject *frame, char *out, size_t room) {
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    size_t written = code_json(code, PyFrame_GetLasti(frame), out, room);
+    Py_DECREF(code);
+    return written;
+}
+
+bool code_shown(PyCodeObject *code, bool *last) {
+    int origin = origin_of(code);
+    *last = origin == EVENT_LOOP;
+    return !*last && origin != CLEW;
 }
 
 typedef bool (*visit)(PyFrameObject *frame, PyCodeObject *code, int origin, void *state);

@@ -7,6 +7,7 @@
 
 #include "core.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,12 @@ size_t stack_json(char *out, size_t room);
 
 /* Of one frame, the same as an element of the list; 0 if it does not fit. */
 size_t frame_json(PyFrameObject *frame, char *out, size_t room);
+
+/* The same of an instruction of code. */
+size_t code_json(PyCodeObject *code, int instruction, char *out, size_t room);
+
+/* Does code belong into a stack? Sets `last` if the stack ends here, at the event loop. */
+bool code_shown(PyCodeObject *code, bool *last);
 
 PyObject *core_watch_stack(PyObject *module, PyObject *arguments);
 PyObject *core_stack_site(PyObject *module, PyObject *ignored);

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 
+#include "facts/waits.h"
 #include "hooks/operands.h"
 #include "store/store.h"
 #include "streams/transfer_table.h"
@@ -14,6 +15,7 @@ struct latch {
     uint64_t set_site, get_site;
     uint32_t channel;
     uint8_t set_kind, get_kind; /* 0: records nothing */
+    bool own;                   /* the key is that of the object, which gets a value that matters once */
 };
 
 static PyObject *latch_key; /* Owned: the attribute that holds the key */
@@ -54,7 +56,7 @@ static int latch_set(PyObject *self, PyObject *instance, PyObject *value) {
     if (value && latch->set_kind && store.active && latch_matters(latch, value)) {
         PyObject *old = PyObject_GetAttr(instance, latch->name);
         if (old && !latch_matters(latch, old)) {
-            uint64_t number = key_fresh();
+            uint64_t number = latch->own ? object_key(instance) : key_fresh();
             PyObject *key = PyLong_FromUnsignedLongLong(number);
             if (key && !PyObject_GenericSetAttr(instance, latch_key, key))
                 put_keyed(keyed_word(latch->set_kind, latch->set_site), number, latch->channel, 0);
@@ -67,13 +69,14 @@ static int latch_set(PyObject *self, PyObject *instance, PyObject *value) {
 }
 
 static PyObject *latch_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"name", "values", "channel", "set_kind", "set_site", "get_kind", "get_site", NULL};
+    static char *names[] = {"name", "values", "channel", "set_kind", "set_site", "get_kind", "get_site", "own", NULL};
     PyObject *name, *values;
     unsigned int channel;
     unsigned char set_kind, get_kind;
     unsigned long long set_site, get_site;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UO!IbKbK:Latch", names, &name, &PyTuple_Type, &values, &channel,
-                                     &set_kind, &set_site, &get_kind, &get_site))
+    int own = false;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "UO!IbKbK|p:Latch", names, &name, &PyTuple_Type, &values, &channel,
+                                     &set_kind, &set_site, &get_kind, &get_site, &own))
         return NULL;
     struct latch *latch = (struct latch *)type->tp_alloc(type, 0);
     if (!latch) return NULL;
@@ -84,6 +87,7 @@ static PyObject *latch_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
     latch->get_kind = get_kind;
     latch->set_site = set_site;
     latch->get_site = get_site;
+    latch->own = own;
     return (PyObject *)latch;
 }
 
@@ -96,7 +100,8 @@ static void latch_dealloc(PyObject *self) {
 PyTypeObject latch_type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "clew.instrument.recorder._core.Latch",
-    .tp_doc = "Latch(name, values, channel, set_kind, set_site, get_kind, get_site): stands for the attribute `name`.",
+    .tp_doc =
+        "Latch(name, values, channel, set_kind, set_site, get_kind, get_site, own=False): stands for the attribute `name`.",
     .tp_basicsize = sizeof(struct latch),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = latch_new,

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "facts/waits.h"
 #include "hooks/methods.h"
 #include "hooks/operands.h"
+#include "locks/holders.h"
 #include "store/store.h"
 #include "trace_format.h"
 
@@ -38,7 +40,8 @@ static struct {
     PyObject *at_once;               /* Owned: the arguments (False,) */
     struct method lock[6], rlock[6]; /* in the order of `lock_methods` and `rlock_methods` */
     PyCFunction is_owned;            /* of RLock */
-    destructor dealloc;              /* of a lock */
+    destructor dealloc[2];           /* of a lock, of an RLock */
+    uint32_t channels[2];            /* of facts: waits for a lock, for an RLock */
     bool ours;
 } locks;
 
@@ -96,7 +99,8 @@ static void awaited_remove(struct awaited *gone) {
     awaited.count--;
 }
 
-void locks_forked(void) {
+void locks_forked(uint64_t process, uint64_t epoch) {
+    holders_forked(process, epoch);
     if (awaited.capacity) memset(awaited.places, 0, awaited.capacity * sizeof *awaited.places);
     awaited.count = 0;
 }
@@ -145,28 +149,83 @@ static void wait_ends(PyObject *lock, bool acquired) {
     record_acquire(mechanism, key);
 }
 
-static COLD PyObject *acquire_waiting(PyObject *lock, PyObject *arguments, PyObject *keywords, PyCFunction original) {
+enum { LOCK = 0, RLOCK = 1 }; /* which type */
+
+/* Records that the thread is about to block: the first attempt failed, and nothing ran since. */
+static COLD struct wait tell(PyObject *lock, int which, double limit) {
+    struct awaited *place = awaited_find(lock);
+    struct wait wait = {0};
+    struct holder holder;
+    bool own = place && place->announced;
+    uint32_t waiters = place ? place->waiting - 1 : 0;
+    if (place && place->mechanism == MUTED) return wait;
+    if (wait_tell_caller(&wait, limit, !own) || own) return wait;
+    bool held = holder_copy(lock, &holder);
+    wait = wait_tell(locks.channels[which], lock_key(lock), limit, waiters, held ? &holder : NULL, "", 0);
+    if (held) holder_drop(&holder);
+    return wait;
+}
+
+/* Calls the original, which may block. `tells`: it will, as far as is known. */
+static COLD PyObject *acquire_waiting(PyObject *lock, PyObject *arguments, PyObject *keywords, int which, PyCFunction original,
+                                      bool tells, double limit) {
     bool waits = wait_begins(lock);
+    struct wait wait = {0};
+    if (waits && tells) wait = tell(lock, which, limit);
     PyObject *result = ((PyCFunctionWithKeywords)(void (*)(void))original)(lock, arguments, keywords);
+    if (result == Py_True) {
+        if (which == RLOCK) holder_add_again(lock);
+        else holder_add(lock, 1);
+    }
+    wait_over(&wait, wait_end(result));
     if (waits) wait_ends(lock, result && result != Py_False);
     return result;
 }
 
-/* Methods */
+/* The lock is taken, or may be. */
+static inline void taken(PyObject *lock, int which) {
+    if (which == RLOCK) holder_add_again(lock);
+    else holder_add(lock, 1);
+    if (UNLIKELY(awaited.count)) acquired_at_once(lock);
+}
 
-static inline PyObject *acquire(PyObject *lock, PyObject *arguments, PyObject *keywords, PyCFunction original) {
-    Py_ssize_t given = PyTuple_GET_SIZE(arguments);
-    if (UNLIKELY(keywords || given > 1 || (given && PyTuple_GET_ITEM(arguments, 0) != Py_False)))
-        return acquire_waiting(lock, arguments, keywords, original);
+/* Reads the arguments of an acquire. False when they are unusual, and the original is to judge them. */
+static bool arguments_known(PyObject *arguments, PyObject *keywords, bool *blocking, double *limit) {
+    Py_ssize_t given = PyTuple_GET_SIZE(arguments), named = keywords ? PyDict_GET_SIZE(keywords) : 0;
+    PyObject *flag = given > 0 ? PyTuple_GET_ITEM(arguments, 0) : NULL,
+             *time = given > 1 ? PyTuple_GET_ITEM(arguments, 1) : NULL;
+    PyObject *by_name = named ? PyDict_GetItemString(keywords, "blocking") : NULL;
+    if (by_name) named--, flag = flag ? NULL : by_name;
+    PyObject *time_by_name = named ? PyDict_GetItemString(keywords, "timeout") : NULL;
+    if (time_by_name) named--, time = time ? NULL : time_by_name;
+    if (named || given > 2 || given + (by_name != NULL) + (time_by_name != NULL) != (flag != NULL) + (time != NULL))
+        return false;
+    if (flag && !PyBool_Check(flag)) return false;
+    *blocking = flag != Py_False;
+    *limit = NO_LIMIT;
+    if (!time) return true;
+    if (!PyFloat_CheckExact(time) && !PyLong_CheckExact(time)) return false;
+    double seconds = PyFloat_CheckExact(time) ? PyFloat_AS_DOUBLE(time) : PyLong_AsDouble(time);
+    if (PyErr_Occurred()) PyErr_Clear();
+    else if (seconds >= 0 && seconds < 1e8) *limit = seconds;
+    else if (seconds != -1) return false;
+    return *limit == NO_LIMIT || *blocking;
+}
+
+static COLD PyObject *acquire_with(PyObject *lock, PyObject *arguments, PyObject *keywords, int which, PyCFunction original) {
+    bool blocking;
+    double limit;
+    if (!arguments_known(arguments, keywords, &blocking, &limit))
+        return acquire_waiting(lock, arguments, keywords, which, original, false, NO_LIMIT);
     PyObject *result = ((PyCFunctionWithKeywords)(void (*)(void))original)(lock, locks.at_once, NULL);
-    if (LIKELY(result == Py_True)) {
-        if (UNLIKELY(awaited.count)) acquired_at_once(lock);
+    if (result == Py_True) {
+        taken(lock, which);
         return result;
     }
     if (!result) return NULL;
-    if (!given) {
+    if (blocking) {
         Py_DECREF(result);
-        return acquire_waiting(lock, arguments, NULL, original);
+        return acquire_waiting(lock, arguments, keywords, which, original, limit != 0, limit);
     }
     struct awaited *place = awaited_find(lock);
     if (place && place->announced) /* A wait of no length is over. */
@@ -174,18 +233,34 @@ static inline PyObject *acquire(PyObject *lock, PyObject *arguments, PyObject *k
     return result;
 }
 
+/* Methods */
+
+static inline PyObject *acquire(PyObject *lock, PyObject *arguments, PyObject *keywords, int which, PyCFunction original) {
+    if (UNLIKELY(keywords || PyTuple_GET_SIZE(arguments))) return acquire_with(lock, arguments, keywords, which, original);
+    PyObject *result = ((PyCFunctionWithKeywords)(void (*)(void))original)(lock, locks.at_once, NULL);
+    if (LIKELY(result == Py_True)) {
+        taken(lock, which);
+        return result;
+    }
+    if (!result) return NULL;
+    Py_DECREF(result);
+    return acquire_waiting(lock, arguments, NULL, which, original, true, NO_LIMIT);
+}
+
 static PyObject *lock_acquire(PyObject *lock, PyObject *arguments, PyObject *keywords) {
-    return acquire(lock, arguments, keywords, locks.lock[0].original);
+    return acquire(lock, arguments, keywords, LOCK, locks.lock[0].original);
 }
 
 static PyObject *lock_release(PyObject *lock, PyObject *ignored) {
     PyObject *result = locks.lock[3].original(lock, ignored);
-    if (UNLIKELY(awaited.count) && result) released(lock);
+    if (UNLIKELY(!result)) return NULL;
+    if (UNLIKELY(awaited.count)) released(lock);
+    holder_remove(lock);
     return result;
 }
 
 static PyObject *rlock_acquire(PyObject *lock, PyObject *arguments, PyObject *keywords) {
-    return acquire(lock, arguments, keywords, locks.rlock[0].original);
+    return acquire(lock, arguments, keywords, RLOCK, locks.rlock[0].original);
 }
 
 static PyObject *rlock_release(PyObject *lock, PyObject *ignored) {
@@ -196,6 +271,7 @@ static PyObject *rlock_release(PyObject *lock, PyObject *ignored) {
             released(lock);
         Py_XDECREF(owned);
     }
+    if (LIKELY(result != NULL)) holder_remove_once(lock);
     return result;
 }
 
@@ -203,21 +279,46 @@ static PyObject *rlock_release(PyObject *lock, PyObject *ignored) {
 static PyObject *rlock_release_save(PyObject *lock, PyObject *ignored) {
     PyObject *state = locks.rlock[4].original(lock, ignored);
     if (UNLIKELY(awaited.count) && state) released(lock);
+    if (state) holder_remove(lock);
     return state;
 }
 
+/* How often a condition's lock was acquired before the wait. */
+static uint32_t acquires_saved(PyObject *arguments) {
+    PyObject *state = PyTuple_GET_SIZE(arguments) == 1 ? PyTuple_GET_ITEM(arguments, 0) : NULL;
+    PyObject *count = state && PyTuple_CheckExact(state) && PyTuple_GET_SIZE(state) ? PyTuple_GET_ITEM(state, 0) : NULL;
+    long number = count && PyLong_CheckExact(count) ? PyLong_AsLong(count) : 1;
+    PyErr_Clear();
+    return number > 0 ? (uint32_t)number : 1;
+}
+
 static PyObject *rlock_acquire_restore(PyObject *lock, PyObject *arguments) {
+    uint32_t acquires = acquires_saved(arguments);
     bool waits = wait_begins(lock);
+    struct wait wait = {0};
+    if (waits && holder_find(lock)) wait = tell(lock, RLOCK, NO_LIMIT);
     PyObject *result = locks.rlock[5].original(lock, arguments);
+    if (result) holder_add(lock, acquires);
+    wait_over(&wait, wait_end(result));
     if (waits) wait_ends(lock, result != NULL);
     return result;
 }
 
-/* A condition's wait may be interrupted before it blocks. Its place is then removed here. */
-static void lock_dealloc(PyObject *lock) {
+static void forget(PyObject *lock) {
     struct awaited *place = UNLIKELY(awaited.count) ? awaited_find(lock) : NULL;
-    if (place) awaited_remove(place);
-    locks.dealloc(lock);
+    if (place) awaited_remove(place); /* a condition's wait may be interrupted before it blocks */
+    if (UNLIKELY(holders.count)) holder_remove(lock);
+    lock_key_forget(lock);
+}
+
+static void lock_dealloc(PyObject *lock) {
+    forget(lock);
+    locks.dealloc[LOCK](lock);
+}
+
+static void rlock_dealloc(PyObject *lock) {
+    forget(lock);
+    locks.dealloc[RLOCK](lock);
 }
 
 struct lock_method {
@@ -295,8 +396,10 @@ PyObject *core_waiter(PyObject *module, PyObject *ignored) {
 PyObject *core_trace_locks(PyObject *module, PyObject *arguments) {
     PyObject *threading, *rows, *callers;
     PyTypeObject *lock_type, *rlock_type;
-    if (!PyArg_ParseTuple(arguments, "O!O!O!O!O!:trace_locks", &PyDict_Type, &threading, &PyType_Type, &lock_type, &PyType_Type,
-                          &rlock_type, &PyTuple_Type, &rows, &PyDict_Type, &callers))
+    unsigned int lock_channel, rlock_channel;
+    if (!PyArg_ParseTuple(arguments, "O!O!O!O!O!(II):trace_locks", &PyDict_Type, &threading, &PyType_Type, &lock_type,
+                          &PyType_Type, &rlock_type, &PyTuple_Type, &rows, &PyDict_Type, &callers, &lock_channel,
+                          &rlock_channel))
         return NULL;
     if (locks.ours) Py_RETURN_TRUE;
     PyMethodDef *is_owned = method_find(rlock_type, "_is_owned");
@@ -316,6 +419,8 @@ PyObject *core_trace_locks(PyObject *module, PyObject *arguments) {
     locks.type = (PyTypeObject *)Py_NewRef((PyObject *)lock_type);
     locks.callers = Py_NewRef(callers);
     locks.is_owned = is_owned->ml_meth;
+    locks.channels[LOCK] = lock_channel;
+    locks.channels[RLOCK] = rlock_channel;
     locks.ours = true;
     for (int i = 0; i < 6; i++) {
         locks.lock[i].original = method_find(lock_type, lock_methods[i].name)->ml_meth;
@@ -325,7 +430,9 @@ PyObject *core_trace_locks(PyObject *module, PyObject *arguments) {
         if (!method_replace(lock_type, lock_methods[i].name, lock_methods[i].function, &locks.lock[i]) ||
             !method_replace(rlock_type, rlock_methods[i].name, rlock_methods[i].function, &locks.rlock[i]))
             return NULL;
-    locks.dealloc = lock_type->tp_dealloc;
+    locks.dealloc[LOCK] = lock_type->tp_dealloc;
+    locks.dealloc[RLOCK] = rlock_type->tp_dealloc;
     lock_type->tp_dealloc = lock_dealloc;
+    rlock_type->tp_dealloc = rlock_dealloc;
     Py_RETURN_TRUE;
 }

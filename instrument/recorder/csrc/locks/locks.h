@@ -15,8 +15,11 @@
 
 #include "core.h"
 
-/* The other threads are not in a forked child, nor what they waited for. */
-void locks_forked(void);
+#include <stdint.h>
+
+/* The other threads are not in a forked child, nor what they waited for; but what they held stays taken. `process` and `epoch`
+ * are the parent's. */
+void locks_forked(uint64_t process, uint64_t epoch);
 
 /* The lock of a condition's wait that begins. A program may have put locks of another type into `threading`. */
 PyObject *core_waiter(PyObject *module, PyObject *ignored);

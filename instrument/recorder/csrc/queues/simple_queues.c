@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "facts/waits.h"
 #include "hooks/methods.h"
 #include "hooks/operands.h"
 #include "store/records.h"
@@ -25,6 +26,9 @@ static struct {
     allocfunc alloc;
     destructor dealloc;
     struct patched put, put_nowait, get, get_nowait;
+    PyCFunction empty;
+    PyObject *Empty;                         /* Owned: what a get raises when its time is over */
+    struct table numbers;                    /* keys of queues that were waited for */
     struct table known;                      /* queues whose gets are all ours, and whose items have no edges of their own */
     struct envelope *spare[SPARE_ENVELOPES]; /* Owned, without an item */
     uint32_t spares;
@@ -105,13 +109,47 @@ static PyObject *simple_got(PyObject *found) {
     static PyObject *simple_##name(PyObject *queue, PyObject *const *arguments, Py_ssize_t count, PyObject *names) { \
         return simple_puts(&simple.name, queue, arguments, count, names);                                            \
     }
+/* Is there nothing in the queue? Its own method, not a subclass's. */
+static bool simple_is_empty(PyObject *queue) {
+    PyObject *empty = simple.empty(queue, NULL);
+    bool result = empty == Py_True;
+    Py_XDECREF(empty);
+    PyErr_Clear();
+    return result;
+}
+
+/* The arguments of a get that may block. False when it may not, or when they are wrong. */
+static bool simple_blocks(PyObject *const *arguments, Py_ssize_t count, PyObject *names, double *limit) {
+    PyObject *block = count > 0 ? arguments[0] : NULL, *timeout = count > 1 ? arguments[1] : NULL;
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
+        *(PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "block") ? &timeout : &block) = arguments[count + i];
+    *limit = limit_seconds(timeout);
+    return (!block || block == Py_True) && count <= 2 && *limit != 0 && (!timeout || timeout == Py_None || *limit > 0);
+}
+
+/* A get that waits for an item. It returns the item, or raises `queue.Empty` when its time is over. */
+static PyObject *simple_waits(PyObject *queue, PyObject *const *arguments, Py_ssize_t count, PyObject *names, double limit) {
+    struct beside *place = table_find(&simple.numbers, queue);
+    if (!place && (place = table_add(&simple.numbers, queue))) place->key = key_fresh();
+    struct wait wait = wait_tell(simple.channel, place ? place->key : 0, limit, 0, NULL, "", 0);
+    PyObject *found = call_original(&simple.get, queue, arguments, count, names);
+    wait_over(&wait, found ? "" : PyErr_ExceptionMatches(simple.Empty) ? "timeout" : "failed");
+    return found;
+}
+
+static PyObject *simple_get(PyObject *queue, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+    double limit;
+    if (store.active && simple_is_empty(queue) && simple_blocks(arguments, count, names, &limit))
+        return simple_got(simple_waits(queue, arguments, count, names, limit));
+    return simple_got(call_original(&simple.get, queue, arguments, count, names));
+}
+
 #define GETTING(name)                                                                                                \
     static PyObject *simple_##name(PyObject *queue, PyObject *const *arguments, Py_ssize_t count, PyObject *names) { \
         return simple_got(call_original(&simple.name, queue, arguments, count, names));                              \
     }
 PUTTING(put)
 PUTTING(put_nowait)
-GETTING(get)
 GETTING(get_nowait)
 
 static PyObject *simple_alloc(PyTypeObject *type, Py_ssize_t count) {
@@ -122,16 +160,21 @@ static PyObject *simple_alloc(PyTypeObject *type, Py_ssize_t count) {
 
 static void simple_dealloc(PyObject *queue) {
     table_forget(&simple.known, queue);
+    table_forget(&simple.numbers, queue);
     simple.dealloc(queue);
 }
 
 PyObject *core_watch_simple_queues(PyObject *module, PyObject *arguments) {
-    PyObject *object;
+    PyObject *object, *Empty;
     unsigned int channel, put, get;
-    if (!PyArg_ParseTuple(arguments, "O!III:watch_simple_queues", &PyType_Type, &object, &channel, &put, &get)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "O!OIII:watch_simple_queues", &PyType_Type, &object, &Empty, &channel, &put, &get))
+        return NULL;
     PyTypeObject *type = (PyTypeObject *)object;
     if (simple.watched) Py_RETURN_NONE;
+    simple.empty = plain_method(type, "empty");
+    if (!simple.empty) return NULL;
     simple.watched = true;
+    simple.Empty = Py_NewRef(Empty);
     simple.channel = channel;
     simple.put_site = put;
     simple.get_site = get;

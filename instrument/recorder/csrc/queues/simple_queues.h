@@ -13,7 +13,7 @@
 
 SHARED PyTypeObject envelope_type;
 
-/* watch_simple_queues(type, channel, put_site, get_site) */
+/* watch_simple_queues(type, Empty, channel, put_site, get_site) */
 PyObject *core_watch_simple_queues(PyObject *module, PyObject *arguments);
 
 /* ignore_simple_queue(queue): its items have edges of their own. */

@@ -8,6 +8,7 @@
 #endif
 
 bool clock_cycles; /* decided once, when the module is loaded */
+static uint64_t first_ticks, first_ns;
 
 #if defined(__x86_64__)
 /* The kernel strikes "tsc" off this list when the counters of several sockets do not agree. */
@@ -31,6 +32,7 @@ void clock_choose(void) {
 #else
     clock_cycles = false;
 #endif
+    clock_pair(&first_ticks, &first_ns);
 }
 
 void clock_pair(uint64_t *ticks, uint64_t *nanoseconds) {
@@ -47,4 +49,12 @@ void clock_pair(uint64_t *ticks, uint64_t *nanoseconds) {
             *nanoseconds = time;
         }
     }
+}
+
+uint64_t clock_ns(uint64_t ticks) {
+    if (!clock_cycles) return ticks;
+    uint64_t last_ticks, last_ns;
+    clock_pair(&last_ticks, &last_ns);
+    if (last_ticks <= first_ticks || last_ns <= first_ns) return 0;
+    return (uint64_t)((double)ticks * ((double)(last_ns - first_ns) / (double)(last_ticks - first_ticks)));
 }

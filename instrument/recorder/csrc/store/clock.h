@@ -36,4 +36,7 @@ void clock_choose(void);
 /* The same instant on both clocks: the tightest of three readings, so that a preemption between the two spoils none. */
 void clock_pair(uint64_t *ticks, uint64_t *nanoseconds);
 
+/* Nanoseconds that a number of ticks takes. */
+uint64_t clock_ns(uint64_t ticks);
+
 #endif

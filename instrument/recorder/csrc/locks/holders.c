@@ -1,0 +1,134 @@
+#include "locks/holders.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/clock.h"
+#include "store/store.h"
+
+struct holders holders;
+
+static const struct thread *forker; /* Borrowed: the thread that goes on in a forked child; it holds what it held */
+
+static inline size_t home(const PyObject *lock) {
+    return (size_t)(((uint64_t)(uintptr_t)lock >> 4) * 0x9E3779B97F4A7C15u >> 32) & (holders.capacity - 1);
+}
+
+static struct holder *find(const PyObject *lock) {
+    if (!holders.count) return NULL;
+    for (size_t i = home(lock);; i = (i + 1) & (holders.capacity - 1)) {
+        if (holders.places[i].lock == lock) return &holders.places[i];
+        if (!holders.places[i].lock) return NULL;
+    }
+}
+
+const struct holder *holder_find(const PyObject *lock) { return find(lock); }
+
+static struct holder *empty_place(const PyObject *lock) {
+    size_t i = home(lock);
+    while (holders.places[i].lock) i = (i + 1) & (holders.capacity - 1);
+    holders.count++;
+    holders.places[i].lock = lock;
+    return &holders.places[i];
+}
+
+static COLD bool grow_table(void) {
+    struct holder *old = holders.places;
+    size_t size = holders.capacity, capacity = size ? 2 * size : 64;
+    struct holder *places = calloc(capacity, sizeof *places);
+    if (!places) return false;
+    holders.places = places;
+    holders.capacity = capacity;
+    holders.count = 0;
+    for (size_t i = 0; i < size; i++)
+        if (old[i].lock) *empty_place(old[i].lock) = old[i];
+    free(old);
+    return true;
+}
+
+static void drop_code(struct code_place *at, uint32_t frames) {
+    for (uint32_t i = 0; i < frames; i++) Py_DECREF(at[i].code);
+}
+
+void holder_remove(const PyObject *lock) {
+    struct holder *gone = find(lock);
+    if (!gone) return;
+    struct code_place at[NOTED_FRAMES];
+    uint32_t frames = gone->frames;
+    memcpy(at, gone->at, frames * sizeof *at);
+    size_t empty = (size_t)(gone - holders.places), mask = holders.capacity - 1;
+    for (size_t i = (empty + 1) & mask; holders.places[i].lock; i = (i + 1) & mask) {
+        if (((i - home(holders.places[i].lock)) & mask) >= ((i - empty) & mask)) {
+            holders.places[empty] = holders.places[i];
+            empty = i;
+        }
+    }
+    holders.places[empty].lock = NULL;
+    holders.count--;
+    drop_code(at, frames); /* last, because it may run code that acquires locks */
+}
+
+void holder_add(const PyObject *lock, uint32_t depth) {
+    if (UNLIKELY(holders.count && find(lock))) holder_remove(lock); /* C code released it */
+    if (UNLIKELY(2 * (holders.count + 1) > holders.capacity) && !grow_table()) return;
+    struct holder *place = empty_place(lock);
+    place->thread = &self;
+    place->ticks = now();
+    place->epoch = store.epoch;
+    place->process = 0;
+    place->serial = self.linked ? self.serial : 0;
+    place->depth = depth;
+    place->frames = code_places(place->at, NOTED_FRAMES);
+}
+
+void holder_add_again(const PyObject *lock) {
+    struct holder *place = find(lock);
+    if (place && place->thread == &self && !place->process) place->depth++;
+    else holder_add(lock, 1);
+}
+
+void holder_remove_once(const PyObject *lock) {
+    struct holder *place = find(lock);
+    if (place && place->depth > 1) place->depth--;
+    else if (place) holder_remove(lock);
+}
+
+bool holder_copy(const PyObject *lock, struct holder *copy) {
+    const struct holder *place = find(lock);
+    if (!place) return false;
+    *copy = *place;
+    for (uint32_t i = 0; i < copy->frames; i++) Py_INCREF(copy->at[i].code);
+    return true;
+}
+
+void holder_drop(struct holder *copy) { drop_code(copy->at, copy->frames); }
+
+size_t holder_json(const struct holder *holder, uint32_t frames, char *out, size_t room) {
+    bool known = holder->process || holder->epoch == store.epoch;
+    uint32_t serial = holder->thread == forker && !holder->process ? forker->serial : known ? holder->serial : 0;
+    if (room < 200) return 0;
+    size_t used = (size_t)snprintf(out, room, "{\"thread\":%u,\"held_ns\":%llu", serial,
+                                   (unsigned long long)clock_ns(now() - holder->ticks));
+    if (holder->process)
+        used += (size_t)snprintf(out + used, room - used, ",\"process\":%llu", (unsigned long long)holder->process);
+    memcpy(out + used, ",\"at\":", 6);
+    used += 6;
+    used += code_places_json(holder->at, holder->frames < frames ? holder->frames : frames, out + used, room - used - 1);
+    out[used++] = '}';
+    return used;
+}
+
+void holders_forked(uint64_t process, uint64_t epoch) {
+    for (size_t i = 0; i < holders.capacity; i++) {
+        struct holder *place = &holders.places[i];
+        if (!place->lock) continue;
+        if (place->thread == &self && !place->process) continue; /* it goes on here */
+        if (!place->process) {
+            place->process = process;
+            if (place->epoch != epoch) place->serial = 0;
+        }
+        place->thread = NULL;
+    }
+    forker = &self;
+}
