@@ -128,9 +128,15 @@ def _exception_claims(trail: Trail) -> list[Claim]:
 
 
 def _wait_claims(trail: Trail, start: Position) -> list[Claim]:
-    """Tell the last wait before the event that did not end well."""
+    """Tell the last wait before the event that did not end well, and who held what was waited for."""
     bad = [wait for wait in trail.waits_before(start) if wait.end != "satisfied"]
-    return [Claim(phrases.waited(trail.facts, wait) + ".", wait.rows) for wait in bad[:1]]
+    if not bad:
+        return []
+    facts, wait = trail.facts, bad[0]
+    text = phrases.waited(facts, wait)
+    for holder in wait.begin.text.holders[:1]:
+        text = phrases.waited_for_holder(facts, wait, holder, facts.strand_of(wait.begin.process, holder))
+    return [Claim(text + ".", wait.rows)]
 
 
 def _cancel_claims(trail: Trail, start: Position) -> list[Claim]:

@@ -44,7 +44,8 @@ def waited_for_end(facts: Facts, wait: Waiting, target: int) -> str:
 def waited_for_holder(facts: Facts, wait: Waiting, holder: Holder, strand: int) -> str:
     """Return a sentence about a wait for a resource, and who held it."""
     name = words.who(facts, strand)
-    held = f"{name} had held it for {words.seconds(holder.held_ns)}" if holder.held_ns >= 0 else f"{name} held it"
+    since = f" since {words.offset(wait.begin.ns - holder.held_ns)}" if holder.held_ns >= 0 else ""
+    held = f"{name} had held it{since}"
     return f"{waited(facts, wait)}; {held}{in_place(holder.at, facts)}"
 
 
