@@ -9,6 +9,9 @@
 
 struct holders holders;
 
+static struct waiter *waiters; /* Borrowed: from the stacks of the threads */
+static uint64_t forks;
+
 static const struct thread *forker; /* Borrowed: the thread that goes on in a forked child; it holds what it held */
 
 static inline size_t home(const PyObject *lock) {
@@ -69,17 +72,22 @@ void holder_remove(const PyObject *lock) {
     drop_code(at, frames); /* last, because it may run code that acquires locks */
 }
 
-void holder_add(const PyObject *lock, uint32_t depth) {
-    if (UNLIKELY(holders.count && find(lock))) holder_remove(lock); /* C code released it */
-    if (UNLIKELY(2 * (holders.count + 1) > holders.capacity) && !grow_table()) return;
-    struct holder *place = empty_place(lock);
+/* All but the lock and the time. */
+static inline void fill(struct holder *place, uint32_t depth) {
     place->thread = &self;
-    place->ticks = now();
     place->epoch = store.epoch;
     place->process = 0;
     place->serial = self.linked ? self.serial : 0;
     place->depth = depth;
     place->frames = code_places(place->at, NOTED_FRAMES);
+}
+
+void holder_add(const PyObject *lock, uint32_t depth) {
+    if (UNLIKELY(holders.count && find(lock))) holder_remove(lock); /* C code released it */
+    if (UNLIKELY(2 * (holders.count + 1) > holders.capacity) && !grow_table()) return;
+    struct holder *place = empty_place(lock);
+    fill(place, depth);
+    place->ticks = now();
 }
 
 void holder_add_again(const PyObject *lock) {
@@ -94,12 +102,42 @@ void holder_remove_once(const PyObject *lock) {
     else if (place) holder_remove(lock);
 }
 
-bool holder_copy(const PyObject *lock, struct holder *copy) {
-    const struct holder *place = find(lock);
+void waiter_add(struct waiter *waiter, const PyObject *lock) {
+    waiter->as.lock = lock;
+    waiter->as.ticks = 0;
+    fill(&waiter->as, 1);
+    waiter->forks = forks;
+    waiter->before = NULL;
+    waiter->next = waiters;
+    if (waiters) waiters->before = waiter;
+    waiters = waiter;
+}
+
+void waiter_remove(struct waiter *waiter) {
+    if (waiter->forks == forks) { /* else the list began anew */
+        *(waiter->before ? &waiter->before->next : &waiters) = waiter->next;
+        if (waiter->next) waiter->next->before = waiter->before;
+    }
+    drop_code(waiter->as.at, waiter->as.frames);
+}
+
+static bool copy_of(const struct holder *place, struct holder *copy) {
     if (!place) return false;
     *copy = *place;
     for (uint32_t i = 0; i < copy->frames; i++) Py_INCREF(copy->at[i].code);
     return true;
+}
+
+bool holder_copy(const PyObject *lock, struct holder *copy) { return copy_of(find(lock), copy); }
+
+bool waiter_copy(const PyObject *lock, struct holder *copy) {
+    const struct holder *only = NULL;
+    for (const struct waiter *waiter = waiters; waiter; waiter = waiter->next) {
+        if (waiter->as.lock != lock || waiter->as.thread == &self) continue;
+        if (only) return false;
+        only = &waiter->as;
+    }
+    return copy_of(only, copy);
 }
 
 void holder_drop(struct holder *copy) { drop_code(copy->at, copy->frames); }
@@ -108,8 +146,10 @@ size_t holder_json(const struct holder *holder, uint32_t frames, char *out, size
     bool known = holder->process || holder->epoch == store.epoch;
     uint32_t serial = holder->thread == forker && !holder->process ? forker->serial : known ? holder->serial : 0;
     if (room < 200) return 0;
-    size_t used = (size_t)snprintf(out, room, "{\"thread\":%u,\"held_ns\":%llu", serial,
-                                   (unsigned long long)clock_ns(now() - holder->ticks));
+    size_t used = (size_t)snprintf(out, room, "{\"thread\":%u", serial);
+    if (holder->ticks)
+        used +=
+            (size_t)snprintf(out + used, room - used, ",\"held_ns\":%llu", (unsigned long long)clock_ns(now() - holder->ticks));
     if (holder->process)
         used += (size_t)snprintf(out + used, room - used, ",\"process\":%llu", (unsigned long long)holder->process);
     memcpy(out + used, ",\"at\":", 6);
@@ -131,4 +171,6 @@ void holders_forked(uint64_t process, uint64_t epoch) {
         place->thread = NULL;
     }
     forker = &self;
+    waiters = NULL;
+    forks++;
 }

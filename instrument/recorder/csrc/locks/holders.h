@@ -21,7 +21,7 @@
 struct holder {
     const PyObject *lock;        /* Borrowed; NULL in an empty place */
     const struct thread *thread; /* Borrowed: only compared */
-    uint64_t ticks;              /* when it took the lock */
+    uint64_t ticks;              /* when it took the lock; 0 if that is unknown */
     uint64_t epoch;              /* of the recording that `serial` belongs to */
     uint64_t process;            /* the uid of the process whose thread it is; 0 for this one */
     uint32_t serial, depth;
@@ -50,6 +50,20 @@ void holder_remove_once(const PyObject *lock);
 
 /* The lock's entry, Borrowed, or NULL. */
 const struct holder *holder_find(const PyObject *lock);
+
+/* A thread that is blocked by a lock. It may have the lock already and only wait for the GIL. */
+struct waiter {
+    struct waiter *next, *before; /* Borrowed */
+    struct holder as;             /* what its entry will be */
+    uint64_t forks;
+};
+
+/* From before a thread blocks until it has noted that it has the lock, or has not. */
+void waiter_add(struct waiter *waiter, const PyObject *lock);
+void waiter_remove(struct waiter *waiter);
+
+/* Copies the entry that the only waiter other than the calling thread will make; false if there are none or several. */
+bool waiter_copy(const PyObject *lock, struct holder *copy);
 
 /* Copies an entry, with references of its own to the code in it; false if there is none. */
 bool holder_copy(const PyObject *lock, struct holder *copy);

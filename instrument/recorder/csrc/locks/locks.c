@@ -160,7 +160,8 @@ static COLD struct wait tell(PyObject *lock, int which, double limit) {
     uint32_t waiters = place ? place->waiting - 1 : 0;
     if (place && place->mechanism == MUTED) return wait;
     if (wait_tell_caller(&wait, limit, !own) || own) return wait;
-    bool held = holder_copy(lock, &holder);
+    /* Who waited alone when the lock was released has it, but has not noted that yet. */
+    bool held = holder_copy(lock, &holder) || (place && place->key && waiter_copy(lock, &holder));
     wait = wait_tell(locks.channels[which], lock_key(lock), limit, waiters, held ? &holder : NULL, "", 0);
     if (held) holder_drop(&holder);
     return wait;
@@ -171,12 +172,15 @@ static COLD PyObject *acquire_waiting(PyObject *lock, PyObject *arguments, PyObj
                                       bool tells, double limit) {
     bool waits = wait_begins(lock);
     struct wait wait = {0};
+    struct waiter waiter;
     if (waits && tells) wait = tell(lock, which, limit);
+    waiter_add(&waiter, lock);
     PyObject *result = ((PyCFunctionWithKeywords)(void (*)(void))original)(lock, arguments, keywords);
     if (result == Py_True) {
         if (which == RLOCK) holder_add_again(lock);
         else holder_add(lock, 1);
     }
+    waiter_remove(&waiter);
     wait_over(&wait, wait_end(result));
     if (waits) wait_ends(lock, result && result != Py_False);
     return result;
@@ -296,9 +300,12 @@ static PyObject *rlock_acquire_restore(PyObject *lock, PyObject *arguments) {
     uint32_t acquires = acquires_saved(arguments);
     bool waits = wait_begins(lock);
     struct wait wait = {0};
+    struct waiter waiter;
     if (waits && holder_find(lock)) wait = tell(lock, RLOCK, NO_LIMIT);
+    waiter_add(&waiter, lock);
     PyObject *result = locks.rlock[5].original(lock, arguments);
     if (result) holder_add(lock, acquires);
+    waiter_remove(&waiter);
     wait_over(&wait, wait_end(result));
     if (waits) wait_ends(lock, result != NULL);
     return result;
