@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from clew.graph.model.program_words import program_words
+
 WORDS = 2
 """The maximum number of words of the command line in a process's name."""
 
@@ -166,5 +168,5 @@ def _program(argv: Sequence[str]) -> str:
 
 def _words(argv: Sequence[str]) -> list[str]:
     """Return the words that identify a process to people: no options, numbers or paths, which differ between runs."""
-    words = [word for word in _split(argv)[1] if not word.startswith("-") and os.sep not in word]
+    words = [word for word in program_words(*_split(argv)) if os.sep not in word]
     return list(dict.fromkeys(word for word in words if any(map(str.isalpha, word))))

@@ -1,5 +1,9 @@
 """Processes are named by the words that distinguish them, and get the same names in every run."""
 
+import shlex
+
+import pytest
+
 from clew.graph.model.process_names import process_names
 
 
@@ -73,8 +77,8 @@ GATEWAY = ["python", "-u", "-c", "import sys;exec(eval(sys.stdin.readline()))"]
 
 
 def test_xdist_workers_have_the_names_of_pytest():
-    for pytest in (["python", "-m", "pytest", "-n", "2", "tests"], ["/venv/bin/pytest", "-n2"]):
-        assert process_names([pytest, GATEWAY, GATEWAY], [-1, 0, 0]) == ["pytest", "pytest gw0", "pytest gw1"]
+    for command in (["python", "-m", "pytest", "-n", "2", "tests"], ["/venv/bin/pytest", "-n2"]):
+        assert process_names([command, GATEWAY, GATEWAY], [-1, 0, 0]) == ["pytest", "pytest gw0", "pytest gw1"]
     # Other programs that use execnet do not number their workers.
     assert process_names([["python", "app.py"], GATEWAY], [-1, 0]) == ["app", "app worker"]
     assert process_names([GATEWAY], [-1]) == ["multiprocessing worker"]
@@ -96,3 +100,36 @@ def test_process_name_omits_trailing_word_common_to_all_processes():
     of = {folder: [["python", "app.py", name, folder] for name in ("client", "c1", "c2")] for folder in ("mon", "tue")}
     assert process_names(of["mon"]) == process_names(of["tue"]) == ["client", "c1", "c2"], "the same in each recording"
     assert process_names([["app.py", "serve", "a"], ["app.py", "serve", "b"]]) == ["serve a", "serve b"]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("python -m uvicorn --log-level warning shop.app:app", "shop.app:app"),
+        ("python -m uvicorn --reload shop.app:app --port 80", "shop.app:app"),
+        ("/venv/bin/uvicorn shop.app:app --no-access-log --loop asyncio", "shop.app:app"),
+        ("uvicorn --factory --log-level=debug --http h11 shop.app:make", "shop.app:make"),
+        ("gunicorn -w 4 -k uvicorn.workers.UvicornWorker -b unix:run.sock shop.app:app", "shop.app:app"),
+        ("gunicorn --preload -k gevent shop.wsgi", "shop.wsgi"),
+        ("gunicorn -w4 --worker-class gthread shop.wsgi", "shop.wsgi"),
+        ("hypercorn --debug -k trio -b localhost:80 shop.app:app", "shop.app:app"),
+        ("python -m celery -A shop worker -l info", "worker"),
+        ("celery -A shop worker -B --loglevel info -Q mails", "worker mails"),
+        ("celery --app=shop --quiet beat", "beat"),
+        ("flask --app shop run --debug --host localhost", "shop run"),
+        ("python -m flask run --no-reload --port 80", "run"),
+        ("python manage.py runserver --settings shop.settings --noreload 8000", "runserver"),
+        ("python manage.py migrate --noinput shop", "migrate shop"),
+        ("python app.py --log-level warning serve", "serve"),
+        ("python -m store server --name c1", "server c1"),
+    ],
+)
+def test_process_among_several_of_its_program_is_named_without_values_of_options(command: str, name: str):
+    argv = shlex.split(command)
+    program = argv[1:] if argv[0] == "python" else argv
+    other = [*argv[: len(argv) - len(program)], *(program[:2] if program[0] == "-m" else program[:1]), "elsewhere"]
+    assert process_names([argv, other])[0] == name
+
+
+def test_single_server_process_is_named_by_its_program():
+    assert process_names([shlex.split("python -m uvicorn --log-level warning shop.app:app")]) == ["uvicorn"]
