@@ -12,6 +12,7 @@ from typing import Any
 
 from clew.cli.diagnosis.finding import Finding, Status
 from clew.cli.diagnosis.machine import shortened
+from clew.instrument.adapters import UNFOLLOWED
 from clew.records import extensions
 
 LIBRARIES = (
@@ -73,6 +74,16 @@ def libraries() -> Iterator[Finding]:
     for name in OPTIONAL:
         if found := _version_of(name):
             yield Finding(name, found)
+
+
+def event_loops() -> Iterator[Finding]:
+    """Name the installed event loops, and whether their tasks are followed."""
+    yield Finding("asyncio", "followed")
+    if found := _version_of("sqlalchemy"):
+        yield Finding("sqlalchemy", f"{found}, its greenlets on asyncio are followed")
+    for name, what in UNFOLLOWED.items():
+        if found := _version_of(name):
+            yield Finding(name, f"{found}, its {what} are not followed: answers stop where it runs", "note")
 
 
 def followed(workspace: Path) -> list[dict[str, Any]]:

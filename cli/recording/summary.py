@@ -22,6 +22,8 @@ from clew.server.text import units
 COUNTED_BYTES = 256 << 20
 """Maximum bytes of a run that are read for the summary."""
 SHOWN_NOTES = 5
+NOT_FOLLOWED = "not followed: "
+"""The beginning of a note about code whose causality is not recorded; such notes come first."""
 
 
 class Summary(NamedTuple):
@@ -66,9 +68,14 @@ def summary(run_folder: Path) -> Summary:
         countedFunctions=list(calls),
         countedCalls=calls,
         killed=sorted(died(run_folder)),
-        notes=list(dict.fromkeys(units.within(run_folder, note) for note in notes)),
+        notes=sorted(dict.fromkeys(units.within(run_folder, note) for note in notes), key=_is_minor),
         worst=counted.worst,
     )
+
+
+def _is_minor(note: str) -> bool:
+    """Return whether a note says less than that answers stop somewhere."""
+    return not note.startswith(NOT_FOLLOWED)
 
 
 def as_document(found: Summary) -> dict[str, Any]:

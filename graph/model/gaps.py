@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from clew.graph.model.graph import ExecutionGraph, Gap
 from clew.graph.render.table import Column, Table
-from clew.records.format.event import FLAG_OVER, Kind
+from clew.records.format.event import FLAG_OVER, UNFOLLOWED, Kind
 from clew.records.read.process_records import Missing
 
 I64 = npt.NDArray[np.int64]
@@ -126,13 +126,16 @@ def touching(graph: ExecutionGraph, holds: Callable[[I64], npt.NDArray[np.bool_]
 
 
 def _marked(graph: ExecutionGraph) -> list[Gap]:
-    """Return the gaps that marks describe. A gap ends at the next closing mark of the same process, function and channel."""
+    """Return the gaps that marks describe. A gap ends at the next closing mark of the same process, function and channel.
+
+    Marks of code that is not followed are omitted, because no event is missing there.
+    """
     found: list[Gap] = []
     open_: dict[tuple[int, int, str], int] = {}
     rows = np.flatnonzero(graph.kind == Kind.GAP)
     for row in rows[np.argsort(graph.ts[rows], kind="stable")].tolist():
         strand, ext = int(graph.strand[row]), int(graph.ext[row])
-        if ext < 0:
+        if ext < 0 or graph.channel(row) == UNFOLLOWED:
             continue
         name = (graph.strands[strand].process, int(graph.site[row]), graph.channel(row))
         lost, over = int(graph.extensions.key[ext]) or None, int(graph.extensions.flags[ext]) & FLAG_OVER

@@ -15,3 +15,14 @@ MODULES = {
     "web": "web",
 }
 """The names of adapters in a plan, and their modules in this package."""
+
+UNFOLLOWED = {
+    "uvloop": "tasks",
+    "winloop": "tasks",
+    "trio": "tasks",
+    "curio": "tasks",
+    "gevent": "greenlets",
+    "eventlet": "greenlets",
+    "twisted": "callbacks",
+}
+"""The libraries whose event loops are not followed, and what takes turns in them. Twisted on asyncio is followed."""

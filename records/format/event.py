@@ -23,6 +23,9 @@ FLAG_AMBIGUOUS = 4
 """Extension flag: the key may name more than one object."""
 FLAG_OVER = 16
 """Extension flag of a GAP: the gap ends here."""
+UNFOLLOWED = "unfollowed"
+"""Channel of a GAP that has no missing events: until its end, the thread runs code whose order of execution is not
+followed, such as greenlets. The text is a sentence for the user."""
 FLAG_BYTES = 8
 """Extension flag of a SEND or JOIN: the key names one direction of a stream, and the text gives the range of bytes:
 "from-to", or "from-" where the end is unknown; "+" precedes the first range of a process. Such records pair by

@@ -38,7 +38,7 @@ def test_doctor_text_has_the_values_of_json(shell):
     assert done.stdout.endswith("\nclew can record here\n")
     assert f"CPython {sys.version.split()[0]}" in done.stdout
     assert [line for line in done.stdout.splitlines() if line and line[0] not in " !x"] == [
-        "clew", "python", "system", "trial", "packs", "clew can record here"
+        "clew", "python", "system", "event loops", "trial", "packs", "clew can record here"
     ]  # fmt: skip
 
 

@@ -62,6 +62,7 @@ def _examined(workspace: Path) -> list[Section]:
         section("clew", parts.version, parts.c_core, parts.panel),
         section("python", machine.interpreter, parts.libraries),
         section("system", machine.system, machine.clock, disk, machine.limits, machine.attach),
+        section("event loops", parts.event_loops),
         section("trial", trial),
     ]
 

@@ -1,0 +1,60 @@
+"""Events of a thread that was not followed are told from all others."""
+
+from __future__ import annotations
+
+from clew.graph.build.builder import build
+from clew.graph.model.gaps import gaps
+from clew.graph.ops.facts.unfollowed import limits, unfollowed, unfollowed_at
+from clew.records.format.event import FLAG_OVER, UNFOLLOWED, Kind
+
+TEXT = "gevent runs in this thread; clew does not follow its greenlets"
+
+
+def begin(thread, **more):
+    return thread.put(Kind.GAP, thread.process.site("gevent:run", kind="adapter"), 0, UNFOLLOWED, TEXT, **more)
+
+
+def end(thread):
+    return begin(thread, flags=FLAG_OVER)
+
+
+def logged(graph):
+    return {graph.text(row): row for row in graph.rows_of([Kind.LOG]).tolist()}
+
+
+def test_unfollowed_covers_tasks_and_calls_of_its_thread_until_its_end(run):
+    thread = run.process().thread()
+    thread.log("before")
+    begin(thread)
+    thread.log("inside").step("task").log("task").stop("task")
+    end(thread)
+    thread.log("after")
+    graph, _ = build(run.write())
+    rows = logged(graph)
+    assert [text for text, row in rows.items() if unfollowed_at(graph, row)] == ["inside", "task"]
+    assert limits(graph, rows.values()) == (f"{TEXT} (MainThread), so the causes there are not known",)
+    assert limits(graph, [rows["before"], rows["after"]]) == ()
+    assert gaps(graph) == []
+
+
+def test_unfollowed_threads_are_told_apart(run):
+    process = run.process()
+    first, second, third = (process.thread(name) for name in ("one", "two", "three"))
+    begin(first)
+    begin(second)
+    for thread in (first, second, third):
+        thread.log(f"in {thread.serial}")
+    end(second)
+    second.log("later in 2")
+    first.log("later in 1")
+    graph, _ = build(run.write())
+    found = [text for text, row in logged(graph).items() if unfollowed_at(graph, row)]
+    assert sorted(found) == ["in 1", "in 2", "later in 1"]
+    assert [time.until_ns is None for time in unfollowed(graph)] == [True, False]
+    assert len(limits(graph, range(len(graph)))) == 2
+
+
+def test_unfollowed_run_without_marks_has_no_limits(run):
+    run.process().thread().log("a")
+    graph, _ = build(run.write())
+    assert limits(graph, range(len(graph))) == ()
