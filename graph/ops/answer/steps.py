@@ -52,13 +52,15 @@ def steps_of(trail: Trail, positions: list[Position]) -> tuple[tuple[AnswerStep,
 
 
 def group_of(trail: Trail, position: Position) -> str:
-    """Return the title of a position's request, task or thread, with the time before the event."""
+    """Return the title of a position's request, task or thread, with its process if there are several, and the time before
+    the event."""
     graph = trail.graph
     request = trail.request_of(position.row)
     name = graph.channel(request) if request >= 0 else words.who(trail.facts, position.strand)
     ns = graph.at("ts", trail.event) - graph.at("ts", position.row)
     earlier = f", {words.seconds(ns)} earlier" if ns >= NEAR_NS else ""
-    return f"in {name}{earlier}"
+    process = f" of {graph.process_of(position.row).name}" if len(graph.processes) > 1 else ""
+    return f"in {name}{process}{earlier}"
 
 
 def _is_library(graph: ExecutionGraph, row: int) -> bool:
