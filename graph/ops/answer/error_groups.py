@@ -1,0 +1,239 @@
+"""Group the errors of a run by their cause: log lines of ERROR and above, uncaught exceptions, and error lines on stderr.
+
+Errors with the same exception, or else the same message, are answered by samples, so that the time is bounded for any
+number of errors. If the samples of a message have several causes, the errors between two samples of one cause belong to
+that cause, and errors between two different causes to the later one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.model.graph import ExecutionGraph
+from clew.graph.ops.answer.answer import Answer, Tell, answer
+from clew.graph.ops.answer.trail import Trail
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.facts.facts import Fact, Facts
+from clew.records.format.event import Kind
+from clew.records.format.facts import Exception_
+
+ERROR_LEVEL = 40
+STDERR = 2
+SAMPLES = 3
+"""Answered errors of a message, unless they have several causes."""
+MORE_SAMPLES = 24
+MOST_ANSWERS = 200
+"""Answered errors of a run beyond the newest of each message."""
+MOST_MESSAGES = 100
+"""Messages that are answered; the most frequent ones."""
+_ENDS_WITHOUT_ERROR = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "CancelledError", "StopIteration"})
+_LOOKS_LIKE_ERROR = re.compile(
+    r"\b(?:error|fatal|critical|panic|failed|failure|timed out|timeout|exception|abort(?:ed)?|refused|cannot)\b|"
+    r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Interrupt|Timeout)\b(?::|$)",
+    re.IGNORECASE,
+)
+_PARAMETERS = re.compile(r"0x[0-9a-fA-F]+|'[^']*'|\"[^\"]*\"|[A-Za-z_]*\d[A-Za-z0-9_.:-]*")
+
+Key = tuple[object, ...]
+Ask = Callable[[int], Answer]
+
+
+@dataclass(frozen=True)
+class ErrorGroup:
+    """Errors with one cause."""
+
+    events: tuple[int, ...]
+    """The events, by time."""
+    answered: int
+    """The number of events that were answered one by one."""
+    answer: Answer
+    """The answer for the newest."""
+    first_ns: int
+    last_ns: int
+    logs: int
+    raised: int
+    printed: int
+
+    @property
+    def count(self) -> int:
+        return len(self.events)
+
+    @property
+    def newest(self) -> int:
+        return self.answer.event
+
+
+def group_errors(graph: ExecutionGraph, tell: Tell) -> tuple[list[ErrorGroup], int]:
+    """Return the errors of a run by cause, the most frequent first, then the newest, and the number of omitted errors.
+
+    `tell` is that of `answer`.
+    """
+    facts = Facts.of(graph)
+    ask = partial(answer, graph, tell=tell)
+    by_key: dict[Key, list[int]] = defaultdict(list)
+    for event, key in _errors(graph, facts):
+        by_key[key].append(event)
+    causes: dict[Key, list[int]] = defaultdict(list)
+    answers: dict[int, Answer] = {}
+    left = MOST_ANSWERS
+    ranked = sorted(by_key.items(), key=lambda item: -len(item[1]))
+    for key, events in ranked[:MOST_MESSAGES]:
+        events.sort(key=lambda event: (graph.at("ts", event), event))
+        for cause, part, answered in _parted(ask, key, events, left):
+            causes[cause] += part
+            answers |= answered
+            left -= len(answered) - 1
+    groups = [_group(graph, events, answers) for events in causes.values()]
+    omitted = sum(len(events) for _, events in ranked[MOST_MESSAGES:])
+    return sorted(groups, key=lambda group: (-group.count, -group.last_ns)), omitted
+
+
+def _group(graph: ExecutionGraph, events: list[int], answers: dict[int, Answer]) -> ErrorGroup:
+    events.sort(key=lambda event: (graph.at("ts", event), event))
+    times = graph.ts[events]
+    kinds = [graph.at("kind", event) for event in events]
+    known = [event for event in events if event in answers]
+    return ErrorGroup(
+        tuple(events), len(known), answers[known[-1]], int(times[0]), int(times[-1]), kinds.count(Kind.LOG),
+        kinds.count(Kind.EXCEPTION), kinds.count(Kind.OUTPUT),
+    )  # fmt: skip
+
+
+def _parted(ask: Ask, key: Key, events: list[int], left: int) -> Iterator[tuple[Key, list[int], dict[int, Answer]]]:
+    """Yield the causes of events that have one key, by time, each with its events and the answers that were found."""
+    answers = _sampled(ask, events, {}, min(SAMPLES, max(left, 1)))
+    if len({cause_of(found, key) for found in answers.values()}) > 1:
+        answers = _sampled(ask, events, answers, min(MORE_SAMPLES, max(left, 1)))
+    parts: dict[Key, list[int]] = defaultdict(list)
+    waiting: list[int] = []
+    for event in events:
+        waiting.append(event)
+        if event in answers:
+            parts[cause_of(answers[event], key)] += waiting
+            waiting = []
+    for cause, part in parts.items():
+        yield cause, part, {event: answers[event] for event in part if event in answers}
+
+
+def _sampled(ask: Ask, events: list[int], known: dict[int, Answer], count: int) -> dict[int, Answer]:
+    """Answer up to `count` events that are evenly spread; the newest is always one of them."""
+    places = (
+        {len(events) - 1} if count == 1 else set(np.linspace(0, len(events) - 1, count).round().astype(int).tolist())
+    )
+    return known | {events[at]: ask(events[at]) for at in places if events[at] not in known}
+
+
+def cause_of(found: Answer, key: Key) -> Key:
+    """Return what two answers with the same cause have in common: the diagnosis and its words without numbers.
+
+    Without a diagnosis it is `key`: the exception and where it was raised, or the message.
+    """
+    if found.finding is None:
+        return key
+    return "finding", found.finding.kind, template(found.finding.text)
+
+
+def template(text: str) -> str:
+    """Return a message without its numbers, quoted texts and identifiers with digits."""
+    return _PARAMETERS.sub("…", text.partition("\n")[0])
+
+
+def error_lines(graph: ExecutionGraph) -> npt.NDArray[np.int64]:
+    """Return the log lines of ERROR and above, ascending."""
+    logs = graph.rows_of([Kind.LOG])
+    return logs[graph.extensions.key[graph.ext[logs]].astype(np.int64) >= ERROR_LEVEL] if len(logs) else logs
+
+
+def error_before(graph: ExecutionGraph, event: int) -> int:
+    """Return the event itself if it is an error line, else the newest error line of its request up to it, -1 for none."""
+    errors = error_lines(graph)
+    at = int(np.searchsorted(errors, event))
+    if at < len(errors) and errors[at] == event:
+        return event
+    trail = Trail(graph, event)
+    request = trail.request_of(event)
+    if request < 0:
+        return -1
+    near = errors[graph.ts[errors] <= graph.at("ts", event)]
+    newest = near[np.argsort(-graph.ts[near], kind="stable")][:MOST_ANSWERS]
+    return next((error for error in newest.tolist() if trail.request_of(error) == request), -1)
+
+
+def _errors(graph: ExecutionGraph, facts: Facts) -> Iterator[tuple[int, Key]]:
+    trail = Trail(graph, 0)
+    logs = error_lines(graph)
+    written: set[tuple[int, int]] = set()
+    for row in logs.tolist():
+        chain = trail.handled(row)
+        written.update((fact.process, fact.key) for fact in chain)
+        yield row, _raised(trail, chain) or ("message", graph.at("site", row), template(graph.text(row)))
+    for fact in _uncaught(facts):
+        # A line that logs the exception counts, and the exception does not count again.
+        if (fact.process, fact.key) not in written:
+            written.add((fact.process, fact.key))
+            yield fact.row, _raised(trail, [fact]) or ("exception", fact.channel)
+    for row in _printed(graph, facts):
+        yield row, ("message", graph.at("site", row), template(graph.text(row)))
+
+
+def _raised(trail: Trail, chain: list[Fact[Exception_]]) -> Key | None:
+    """Return the type of the exception that the others came from, and the line that raised it."""
+    if not chain:
+        return None
+    fact = chain[-1]
+    first = trail.exception(fact.process, fact.key) or fact
+    frame = words.own_frame(first.text.at or fact.text.at, trail.facts)
+    return "exception", fact.channel, (frame.file, frame.line) if frame else ()
+
+
+def _uncaught(facts: Facts) -> Iterable[Fact[Exception_]]:
+    for fact in facts.exceptions:
+        if fact.text.role in {"ended", "unretrieved"} and not _ends_well(fact):
+            yield fact
+
+
+def _ends_well(fact: Fact[Exception_]) -> bool:
+    """Return whether the exception asks for an end and is not an error."""
+    return fact.channel.rpartition(".")[2] in _ENDS_WITHOUT_ERROR
+
+
+def _printed(graph: ExecutionGraph, facts: Facts) -> Iterator[int]:
+    """Yield the lines on stderr that look like errors, except for copies of log lines and tracebacks of exceptions that
+    were recorded."""
+    recorded = {fact.channel.rpartition(".")[2] for fact in facts.exceptions}
+    traceback: set[int] = set()  # the strands that print a traceback now
+    for row in facts.outputs:
+        if graph.key(row) != STDERR:
+            continue
+        text, strand = graph.text(row), graph.at("strand", row)
+        if text.startswith("Traceback (most recent call last)"):
+            traceback.add(strand)
+            continue
+        if strand in traceback:
+            if text.startswith((" ", "\t")) or not text.strip():
+                continue
+            traceback.discard(strand)
+            if text.partition(":")[0].strip().rpartition(".")[2] in recorded:
+                continue
+        elif not _LOOKS_LIKE_ERROR.search(text) or _is_of_log(graph, row, text):
+            continue
+        yield row
+
+
+def _is_of_log(graph: ExecutionGraph, row: int, text: str) -> bool:
+    """Return whether a handler of `logging` printed the line: the LOG before it has its text."""
+    start = graph.strand_of(row).start
+    before = row - 1
+    while before >= start and graph.at("kind", before) in (Kind.OUTPUT, Kind.EXCEPTION):
+        before -= 1
+    if before < start or graph.at("kind", before) != Kind.LOG:
+        return False
+    message = graph.text(before).partition("\n")[0].strip()
+    return bool(message) and (message in text or text.strip() in graph.text(before))
