@@ -127,14 +127,15 @@ class Notes:
     def add(self, text: str) -> None:
         """Add a note after the current last row."""
         cells = [""] * len(self.rows.columns)
-        if _on_terminal():
+        if on_terminal():
             cells[self.column] = text
         else:
             self.across[self.rows.row_count] = text
         self.rows.add_row(*cells)
 
 
-def _on_terminal() -> bool:
+def on_terminal() -> bool:
+    """Return whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -144,7 +145,7 @@ def show(what: Table, notes: Notes | None = None) -> None:
 
     from clew.cli.output.narrow_tables import is_too_narrow, stacked
 
-    if _on_terminal():
+    if on_terminal():
         console = Console(highlight=False, markup=False, emoji=False)
         console.print(stacked(console.width, what) if is_too_narrow(console.width, what) else what)
         return

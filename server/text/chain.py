@@ -57,6 +57,11 @@ def causes_of(graph: ExecutionGraph, event: int) -> list[ChainStep]:
     return [_step(graph, _step_of(graph, edge), lambda _event: "") for edge in edges]
 
 
+def cause_count(graph: ExecutionGraph, event: int) -> int:
+    """Return the number of the causes that `causes_of` returns."""
+    return len(edges_into(graph, int(graph.region[event]), event))
+
+
 def _step_of(graph: ExecutionGraph, edge: int) -> Step:
     source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
     return Step(

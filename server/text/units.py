@@ -30,6 +30,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {plural}"
 
 
+def listed(parts: list[str]) -> str:
+    """Join parts of a sentence: `a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
 def roughly(number: float) -> str:
     """Format a number with two significant digits: `812`, `12 k`, `1.2 M`."""
     for bound, divisor, unit in ((1e4, 1, ""), (1e6, 1e3, " k"), (1e9, 1e6, " M"), (float("inf"), 1e9, " G")):

@@ -1,4 +1,4 @@
-"""Why an event happened: its chain of causes and the number of its causes, for the command line and the panel."""
+"""Why an event happened: the answer, its chain of causes and the number of its causes, for the command line and the panel."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.causes.why import Step, why
 from clew.graph.ops.slicing.interval import Slice, slice_events
+from clew.server.protocol.views.answer import Verdict
 from clew.server.protocol.views.slice import ChainStep, Numbers
 from clew.server.text import units
 from clew.server.text.chain import chain_of
 from clew.server.text.events import event_title
+from clew.server.views.answer import verdict
 from clew.server.views.slice.view import numbers
 
 
@@ -19,6 +21,7 @@ from clew.server.views.slice.view import numbers
 class Explanation:
     event: int
     title: str
+    answer: Verdict
     chain: list[ChainStep]
     numbers: Numbers
     meeting: ChainStep | None = None
@@ -45,7 +48,8 @@ def explain(graph: ExecutionGraph, event: int, steps_at_most: int = STEPS) -> Ex
     chain = chain_of(graph, steps, shown=shown)
     slice_ = slice_events(graph, [event])
     statistics = numbers(slice_, time.perf_counter_ns() - began)
-    return Explanation(event, event_title(graph, event), chain, statistics, _meeting(graph, slice_, chain), hidden)
+    meeting = _meeting(graph, slice_, chain)
+    return Explanation(event, event_title(graph, event), verdict(graph, event), chain, statistics, meeting, hidden)
 
 
 def _meeting(graph: ExecutionGraph, slice_: Slice, chain: list[ChainStep]) -> ChainStep | None:

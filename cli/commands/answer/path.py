@@ -81,7 +81,8 @@ def path(
     recorded. *slack* is how much shorter a segment could be before the event waits for another branch. *10 % saves* is
     how much sooner the event ends if the segment's own work takes 10 % less. The second table lists branches that left
     the path, the most critical first; *slack* there is the delay each could have absorbed. Rows mark missing events,
-    and corrected clocks of other machines.
+    and corrected clocks of other machines. If the event is an error, or its request logged one, the verdict of `clew why`
+    for that error comes first.
 
     \b
     Examples:
@@ -95,6 +96,8 @@ def path(
     from clew.server.protocol.views.critical_path import CriticalPathParams
     from clew.server.session.session import Task
     from clew.server.text import units
+    from clew.server.text.answer import brief
+    from clew.server.views.answer import error_verdict
     from clew.server.views.critical_path import find_path, path_result
     from clew.server.views.target import NothingFound
 
@@ -109,14 +112,18 @@ def path(
         raise NothingFound(message[:1].lower() + message[1:])
     branches = sorted(walked.branches(), key=lambda branch: branch.slack_ns)
     answers = [walked.what_if(label, percent) for label, percent in faster]
+    verdict = error_verdict(walked.graph, target.event)
     if as_json:
-        print_json(
-            {**encode(found), "branches": [_branch(it) for it in branches], "whatIf": [_what_if(it) for it in answers]}
-        )
+        more = {"branches": [_branch(it) for it in branches], "whatIf": [_what_if(it) for it in answers]}
+        print_json({**encode(found), **more, "verdict": verdict})
         return
     click.echo(f"run {found.run.name}: {found.title}")
     if found.message:
         click.echo(found.message)
+    if verdict is not None:
+        click.echo()
+        for line in (verdict.title, *brief(verdict)):
+            click.echo(line)
     click.echo()
     grid = table(
         "at", "self", "waiting", "slack", "10 % saves", level, "where it ran", "source",

@@ -7,6 +7,7 @@ from typing import Literal
 
 from clew.server.protocol.method import Method
 from clew.server.protocol.shared import Location, MachineRef, MissingEvents, ProcessRef, RunRef, Target
+from clew.server.protocol.views.answer import Verdict
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,8 @@ class SliceResult:
     """The processes of the nodes and the chain."""
     machines: list[MachineRef] = field(default_factory=list)
     """The machines; empty if there is only one."""
+    verdict: Verdict | None = None
+    """The answer to *why* for the newest event of the target; None for effects, or if there is nothing to show."""
 
 
 METHODS = {

@@ -23,6 +23,7 @@ from clew.server.session import answer_process
 from clew.server.session.session import Session, Task, which_of
 from clew.server.text.chain import chain_of
 from clew.server.text.gaps import machines, missing, processes
+from clew.server.views.answer import verdict
 from clew.server.views.slice.events import draw_events
 from clew.server.views.slice.labels import draw_labels
 from clew.server.views.slice.model import Focus
@@ -81,6 +82,7 @@ def _drawn(
     with task.interruptible():
         steps = why(graph, found.event)
         focus = Focus(found.events, steps, critical_path(graph, slice_))
+        answered = verdict(graph, found.event) if params.direction == "backward" else None
     task.phase("aggregating")
     with task.interruptible():
         gone = missing(graph, touching(graph, slice_.holds))
@@ -111,6 +113,7 @@ def _drawn(
         hiddenGaps=gone.hidden,
         processes=processes(graph, {*(node.process for node in drawing.nodes), *(step.process for step in chain)}),
         machines=machines(graph),
+        verdict=answered,
     )
 
 

@@ -23,7 +23,11 @@ def lines_of(text, *parts):
 
 
 def test_why_names_gaps_and_clocks_between_its_steps(torn):
-    text = torn("why").stdout
+    answer, _, text = torn("why", "--steps", 1000).stdout.partition("where it ran")
+    crossed, step, gone = lines_of(
+        answer, f"  {CORRECTED}", "data  /src/server.py:20  client.ask received", f"  {GONE}"
+    )
+    assert (step, gone) == (crossed + 1, crossed + 2)
     answered, gone, asked = lines_of(text, "server.answer", GONE, "server.answer received message question 1")
     assert answered < gone < asked
     error, crossed = lines_of(text, "ERROR the answer is wrong", CORRECTED)

@@ -16,6 +16,21 @@ from tests.support.runs.damaged_runs import empty_run
 WHY = """\
 run before (WHEN)
 
+ERROR Order failed: item 17 is sold out
+
+Stock.lookup used item 17, which Stock.mark_sold defined.
+How sure: recorded (events N)
+
+in order
+  +0.TTTTTT s              shop/app.py:18    ERROR Order failed: item 17 is sold out
+in sweeper, D earlier
+  +0.TTTTTT s  data        shop/stock.py:21  Stock.lookup used item 17, which Stock.mark_sold defined
+in MainThread, D earlier
+  +0.TTTTTT s  scheduling  shop/app.py:34    Sweeper.run began as a thread that app.main started
+
+more: 4 steps, 1 recorded cause: `clew why --run before --event N --causes`
+"""
+CHAIN = """\
        time  where it ran           what happened                                             source            because of
 +0.TTTTTT s  shop.app / order 17    ERROR Order failed: item 17 is sold out                   shop/app.py:18
 +0.TTTTTT s  shop.app / sweeper     Stock.lookup used item 17, which Stock.mark_sold defined  shop/stock.py:21  state item 17
@@ -28,6 +43,7 @@ run before (WHEN)
 def plain(text):
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "WHEN", text)
     text = re.sub(r"\+\d+\.\d{6} s", "+0.TTTTTT s", text)
+    text = re.sub(r"\(events? [\d, ]+\)", "(events N)", re.sub(r"--event \d+", "--event N", text))
     text = re.sub(r"[\d.]+ (ns|µs|ms|s)\b", "D", text)
     return re.sub(r"[\d,]+ events of [\d,]+ \([\d.<]+ %\)", "N events of N (P)", text)
 
@@ -36,8 +52,42 @@ def data(done):
     return json.loads(done.stdout)
 
 
-def test_why_prints_the_chain_back_to_the_root(shop):
+def test_why_prints_the_verdict_its_certainty_and_the_steps(shop):
     assert plain(shop("why", "Order failed", "--run", "before").stdout) == WHY
+
+
+def test_why_with_steps_also_prints_the_chain_back_to_the_root(shop):
+    printed = plain(shop("why", "Order failed", "--run", "before", "--steps", 1000).stdout)
+    assert printed == f"{WHY.partition('more: ')[0]}{CHAIN}"
+
+
+def test_why_markdown_is_the_answer_for_a_ticket(shop):
+    printed = plain(shop("why", "Order failed", "--run", "before", "--markdown").stdout)
+    assert printed == (
+        "**Why: ERROR Order failed: item 17 is sold out**\n\n"
+        "Stock.lookup used item 17, which Stock.mark\\_sold defined.\n\n"
+        "How sure: recorded\n\n"
+        "In order:\n\n"
+        "1. ERROR Order failed: item 17 is sold out (+0.TTTTTT s, `shop/app.py:18`)\n\n"
+        "In sweeper, D earlier:\n\n"
+        "2. Stock.lookup used item 17, which Stock.mark\\_sold defined (data, +0.TTTTTT s, `shop/stock.py:21`)\n\n"
+        "In MainThread, D earlier:\n\n"
+        "3. Sweeper.run began as a thread that app.main started (scheduling, +0.TTTTTT s, `shop/app.py:34`)\n"
+    )
+
+
+def test_why_errors_groups_the_errors_of_a_run_by_cause(shop):
+    grouped = data(shop("why", "--errors", "--run", "before", "--json"))["errors"]
+    event = data(shop("why", "Order failed", "--run", "before", "--json"))["answers"][0]["event"]
+    (cause,) = grouped["causes"]
+    assert grouped["title"] == "1 ERROR line, 1 cause"
+    assert (cause["count"], cause["event"], cause["verdict"]["title"]) == (
+        1, event, "ERROR Order failed: item 17 is sold out",
+    )  # fmt: skip
+    printed = shop("why", "--errors", "--run", "before").stdout
+    assert "): 1 ERROR line, 1 cause\n" in printed.splitlines(keepends=True)[0]
+    assert f"look at one: `clew why --run before --event {event}`\n" in printed
+    assert "--errors takes no TEXT" in shop("why", "Order", "--errors", code=2).stderr
 
 
 def test_why_steps_leaves_out_the_middle_of_a_longer_chain(shop):
@@ -47,7 +97,7 @@ def test_why_steps_leaves_out_the_middle_of_a_longer_chain(shop):
     short = data(shop("why", "Order failed", "--run", "before", "--steps", 3, "--json"))["answers"][0]
     assert short["hiddenSteps"] == len(whole["chain"]) - 3
     assert short["chain"] == [*whole["chain"][:2], whole["chain"][-1]]
-    lines = WHY.splitlines()
+    lines = f"{WHY.partition('more: ')[0]}{CHAIN}".splitlines()
     middle = "1 step not shown" if short["hiddenSteps"] == 1 else f"{short['hiddenSteps']} steps not shown"
     printed = shop("why", "Order failed", "--run", "before", "--steps", 3).stdout
     assert f"{middle}; use --steps {len(whole['chain'])} to show all\n" in printed
@@ -89,7 +139,8 @@ def test_why_causes_lists_each_cause_with_its_command(shop):
     printed = shop("why", "Order failed", "--run", "before", "--causes").stdout
     for cause in listed["causes"]:
         assert f"clew why --run before --event {cause['event']}\n" in printed
-    assert printed.endswith("\n1 cause\n")
+    assert "\n1 cause: 1 by item\n" in printed
+    assert plain(printed).endswith(f"\n\n{CHAIN}")
     first = data(shop("why", "--event", listed["causes"][0]["event"], "--run", "before", "--json"))
     assert first["answers"][0]["event"] == listed["causes"][0]["event"]
 
@@ -101,18 +152,34 @@ def test_why_with_several_matching_lines_explains_newest_unless_all_is_given(sho
     answers = data(shop("why", "s", "--all", "--json"))
     assert answers["matches"] == len(answers["answers"]) == 4
     assert answers["answers"][0]["title"].startswith("WARNING audit")
-    assert shop("why", "s", "--all").stdout.count("steps · ") == 4
+    assert shop("why", "s", "--all").stdout.count("How sure: ") == 4
 
 
 def test_why_json_has_exactly_its_keys(shop):
     answer = data(shop("why", "Order failed", "--json"))
     assert list(answer) == ["run", "matches", "answers"]
     (one,) = answer["answers"]
-    assert list(one) == ["event", "title", "chain", "numbers", "meeting", "hiddenSteps"]
+    assert list(one) == ["event", "title", "answer", "chain", "numbers", "meeting", "hiddenSteps"]
     assert list(one["chain"][0]) == [
         "event", "title", "detail", "process", "strand", "timeNs", "edge", "channel", "key", "otherCauses", "nodeId",
         "location", "machine", "clock", "uncertain", "gaps", "hiddenGaps",
     ]  # fmt: skip
+    assert list(one["answer"]) == [
+        "event", "title", "sentences", "certainty", "sure", "basis", "remedy", "diagnosis", "steps", "moreSteps",
+        "others", "limits", "markdown",
+    ]  # fmt: skip
+    assert list(one["answer"]["sentences"][0]) == ["text", "events"]
+    assert list(one["answer"]["steps"][0]) == [
+        "event",
+        "title",
+        "reason",
+        "group",
+        "timeNs",
+        "location",
+        "folded",
+        "clock",
+        "missing",
+    ]
     assert list(one["numbers"]) == ["events", "eventsInRun", "edges", "processes", "strands", "elapsedMs"]
 
 
@@ -365,7 +432,7 @@ def test_standard_library_files_have_short_names_in_every_answer(shell):
         "    logging.error('it is over')\n\nasyncio.run(main())\n"
     )
     shell.process("run", "-q", "--workspace", shell.folder, "--", sys.executable, "waits.py")
-    why, path = shell("why").stdout, shell("path", "it is over").stdout
+    why, path = shell("why", "--steps", 1000).stdout, shell("path", "it is over").stdout
     summed = shell("aggregate").stdout
     for answer in (why, path, summed):
         assert os.path.dirname(os.__file__) not in answer

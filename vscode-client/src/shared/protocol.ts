@@ -403,6 +403,88 @@ export interface AggregateResult {
   message: string;
 }
 
+/** One sentence, and the numbers of the events that prove it. */
+export interface VerdictSentence {
+  text: string;
+  events: number[];
+}
+
+/** One step back from the event, at a line of the program. */
+export interface ReasonStep {
+  event: number;
+  title: string;
+  /** How the step before depends on this one; "" for the event itself. */
+  reason: "" | "data" | "resource" | "control" | "call" | "scheduling";
+  /** The request, task or thread that it belongs to, as a heading. */
+  group: string;
+  /** The time since the run's start. */
+  timeNs: number;
+  location: Location | null;
+  /** The number of omitted steps inside libraries between this step and the one before. */
+  folded: number;
+  /** The clock correction between its machine and that of the step before, "" on one machine. */
+  clock: string;
+  /** Sentences about missing events between this step and the next one, which is earlier. */
+  missing: string[];
+}
+
+/** Another cause that was found in the run and may concern the event. */
+export interface OtherFinding {
+  diagnosis: string;
+  text: string;
+  certainty: "recorded" | "inferred";
+  events: number[];
+}
+
+/** Why an event happened. */
+export interface Verdict {
+  event: number;
+  title: string;
+  /** One to three sentences. */
+  sentences: VerdictSentence[];
+  certainty: "recorded" | "inferred" | "unknown";
+  /** How sure the verdict is, as a sentence. */
+  sure: string;
+  /** For an inferred verdict, what it was inferred from; for an unknown verdict, what was not recorded. */
+  basis: string;
+  /** For an unknown verdict, a command that records what is missing; else "". */
+  remedy: string;
+  /** The diagnosis that found the cause; "" if the verdict tells the nearest reason. */
+  diagnosis: string;
+  /** At most twelve steps, the nearest first. */
+  steps: ReasonStep[];
+  /** The number of omitted steps. */
+  moreSteps: number;
+  others: OtherFinding[];
+  /** Sentences about what clew does not follow and the answer therefore may miss; shown before the verdict. */
+  limits: string[];
+  /** The whole answer for a ticket. */
+  markdown: string;
+}
+
+/** Errors with one cause. */
+export interface ErrorCause {
+  count: number;
+  /** How many of the errors were each traced to the cause; the others have the same message or the same exception. */
+  answered: number;
+  /** The time of the first error since the run's start. */
+  firstNs: number;
+  lastNs: number;
+  /** The newest error. */
+  event: number;
+  /** The verdict of the newest error. */
+  verdict: Verdict;
+}
+
+/** The errors of a run by cause. */
+export interface ErrorCauses {
+  title: string;
+  /** The most frequent first. */
+  causes: ErrorCause[];
+  /** The number of errors with rare messages that were not answered. */
+  omitted: number;
+}
+
 /** When a difference counts; `CompareResult.explanation` has the text. */
 export interface CompareThresholds {
   /** The share of reported differences that may be due to chance. */
@@ -1551,6 +1633,8 @@ export interface SliceResult {
   processes: ProcessRef[];
   /** The machines; empty if there is only one. */
   machines: MachineRef[];
+  /** The answer to *why* for the newest event of the target; None for effects, or if there is nothing to show. */
+  verdict: Verdict | null;
 }
 
 export interface TimelineParams {

@@ -8,6 +8,7 @@ import type {
   PathSegment,
   RunRef,
   SliceResult,
+  Verdict,
 } from "../../src/shared/protocol";
 
 export const RUN: RunRef = {
@@ -103,6 +104,26 @@ export function slice(nodes: GraphNode[], edges: GraphEdge[], chain: ChainStep[]
     hiddenGaps: 0,
     processes: [],
     machines: [],
+    verdict: null,
+  };
+}
+
+export function verdict(more: Partial<Verdict> = {}): Verdict {
+  return {
+    event: 7,
+    title: "ERROR timed out",
+    sentences: [{ text: "pay-rent waited 2 s for bob's lock.", events: [3, 4] }],
+    certainty: "recorded",
+    sure: "recorded",
+    basis: "",
+    remedy: "",
+    diagnosis: "",
+    steps: [],
+    moreSteps: 0,
+    others: [],
+    limits: [],
+    markdown: "**Why: ERROR timed out**\n",
+    ...more,
   };
 }
 

@@ -12,6 +12,7 @@ import { directionSwitch } from "./direction";
 import type { GraphElement } from "../../graph/element";
 import "../../graph/element";
 import { drawNode } from "./selectedNode";
+import { drawVerdict } from "./verdict";
 import { loading, emptyState, linkButton, noRun, notice, sliceLegend } from "../../ui/parts";
 import { ZOOM_STEP } from "../../ui/zoomControls";
 import type { SliceQuestion } from "./question";
@@ -22,6 +23,8 @@ import { entitiesLink } from "../entities/link";
 import { SlicePath } from "./criticalPath";
 import type { Context, View } from "../contract";
 import type { SelectedEvent, Selection } from "../selection";
+
+const NOTIFICATION_MS = 4000;
 
 interface Answer {
   params: SliceParams;
@@ -143,6 +146,9 @@ export class SliceView implements View<SliceQuestion, Answer> {
     if (showPath) void this.path.load(answer.params);
     return html`<div class="view with-side">
       <div class="main">
+        ${drawVerdict(result.verdict, (words) => {
+          this.say(words);
+        })}
         ${result.message ? notice("info", result.message) : nothing} ${this.hidden(answer)}
         <clew-graph
           .graph=${graph}
@@ -191,6 +197,14 @@ export class SliceView implements View<SliceQuestion, Answer> {
         ${this.drawNode(answer, workspace)}
       </aside>
     </div>`;
+  }
+
+  private say(words: string): void {
+    const { store } = this.context;
+    store.update({ notification: words });
+    setTimeout(() => {
+      if (store.state.notification === words) store.update({ notification: "" });
+    }, NOTIFICATION_MS);
   }
 
   private drawEmpty({ result }: Answer): TemplateResult {

@@ -1,0 +1,102 @@
+"""The answer to *why*: a verdict with its evidence and a few steps. It is part of the answers of several requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from clew.server.protocol.shared import Location
+
+
+@dataclass(frozen=True)
+class VerdictSentence:
+    """One sentence, and the numbers of the events that prove it."""
+
+    text: str
+    events: list[int]
+
+
+@dataclass(frozen=True)
+class ReasonStep:
+    """One step back from the event, at a line of the program."""
+
+    event: int
+    title: str
+    reason: Literal["", "data", "resource", "control", "call", "scheduling"]
+    """How the step before depends on this one; "" for the event itself."""
+    group: str
+    """The request, task or thread that it belongs to, as a heading."""
+    timeNs: float
+    """The time since the run's start."""
+    location: Location | None = None
+    folded: int = 0
+    """The number of omitted steps inside libraries between this step and the one before."""
+    clock: str = ""
+    """The clock correction between its machine and that of the step before, "" on one machine."""
+    missing: list[str] = field(default_factory=list)
+    """Sentences about missing events between this step and the next one, which is earlier."""
+
+
+@dataclass(frozen=True)
+class OtherFinding:
+    """Another cause that was found in the run and may concern the event."""
+
+    diagnosis: str
+    text: str
+    certainty: Literal["recorded", "inferred"]
+    events: list[int]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why an event happened."""
+
+    event: int
+    title: str
+    sentences: list[VerdictSentence]
+    """One to three sentences."""
+    certainty: Literal["recorded", "inferred", "unknown"]
+    sure: str
+    """How sure the verdict is, as a sentence."""
+    basis: str = ""
+    """For an inferred verdict, what it was inferred from; for an unknown verdict, what was not recorded."""
+    remedy: str = ""
+    """For an unknown verdict, a command that records what is missing; else ""."""
+    diagnosis: str = ""
+    """The diagnosis that found the cause; "" if the verdict tells the nearest reason."""
+    steps: list[ReasonStep] = field(default_factory=list)
+    """At most twelve steps, the nearest first."""
+    moreSteps: int = 0
+    """The number of omitted steps."""
+    others: list[OtherFinding] = field(default_factory=list)
+    limits: list[str] = field(default_factory=list)
+    """Sentences about what clew does not follow and the answer therefore may miss; shown before the verdict."""
+    markdown: str = ""
+    """The whole answer for a ticket."""
+
+
+@dataclass(frozen=True)
+class ErrorCause:
+    """Errors with one cause."""
+
+    count: int
+    answered: int
+    """How many of the errors were each traced to the cause; the others have the same message or the same exception."""
+    firstNs: float
+    """The time of the first error since the run's start."""
+    lastNs: float
+    event: int
+    """The newest error."""
+    verdict: Verdict
+    """The verdict of the newest error."""
+
+
+@dataclass(frozen=True)
+class ErrorCauses:
+    """The errors of a run by cause."""
+
+    title: str
+    causes: list[ErrorCause]
+    """The most frequent first."""
+    omitted: int = 0
+    """The number of errors with rare messages that were not answered."""
