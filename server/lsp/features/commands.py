@@ -71,8 +71,10 @@ async def _answer(server: ClewServer, title: str, method: str, given: Any) -> An
 
 
 async def _explain(server: ClewServer, arguments: tuple[Any, ...]) -> None:
-    """Show the chain from its end to its root, and the location of the root in the code."""
+    """Show the verdict, the chain from its end to its root, and the location of the root in the code."""
     params = arguments[0] if arguments else {"target": {}}
+    from clew.server.text.answer import told
+
     result = await _answer(server, "clew: why", "clew/slice", params)
     if result is None:
         return
@@ -81,7 +83,9 @@ async def _explain(server: ClewServer, arguments: tuple[Any, ...]) -> None:
         server.tell(result.message or f"{result.title}: no cause was recorded")
         return
     root = next((step.location for step in reversed(result.chain) if step.location), None)
-    await server.show_location("\n← ".join(step.title for step in result.chain), root, result.run.id)
+    first, *further = [step.title for step in result.chain]
+    verdict = told(result.verdict) if result.verdict is not None else []
+    await server.show_location("\n".join([first, *verdict, *(f"← {title}" for title in further)]), root, result.run.id)
 
 
 async def _compare(server: ClewServer, arguments: tuple[Any, ...]) -> None:

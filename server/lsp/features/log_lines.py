@@ -103,6 +103,16 @@ def _walk(written: WrittenLine) -> WalkParams:
     return WalkParams(Target(line=written.line), run=written.run.info.id)
 
 
+def actions(server: ClewServer, uri: str, row: int, task: Task) -> list[types.Command]:
+    """Return the action that asks why a line (from 0) was written; none if no recorded run wrote it."""
+    lines = log_of(server, uri, task)
+    written = find_in(server.session, lines, row, task) if lines is not None else None
+    if written is None:
+        return []
+    params = SliceParams(Target(line=written.line), run=written.run.info.id)
+    return [types.Command(title="Why did this happen?", command="clew.why", arguments=[encode(params)])]
+
+
 def extent(written: WrittenLine, task: Task) -> str:
     """Return how many events led to an event."""
     from clew.graph.ops.slicing.interval import slice_events
@@ -117,8 +127,10 @@ def hover(session: Session, lines: Lines, row: int, task: Task, *, link: bool, w
     `link`: the client has commands; `walks`: also the command that starts a walk."""
     from clew.graph.ops.causes.why import why
     from clew.server.lsp.features.hover import command_link
+    from clew.server.text.answer import told
     from clew.server.text.chain import chain_of
     from clew.server.text.events import event_title, lane
+    from clew.server.views.answer import verdict
 
     written = find_in(session, lines, row, task)
     if written is None:
@@ -136,6 +148,7 @@ def hover(session: Session, lines: Lines, row: int, task: Task, *, link: bool, w
     text = graph.text(event)
     if "\n" in text or event_title(graph, event).endswith("…"):
         head.append(_block(text))
+    head += [markdown(paragraph) for paragraph in told(verdict(graph, event))]
     because = [f"{number}. {markdown(step.title)}" for number, step in enumerate(entries[1 : SHOWN_STEPS + 1], 1)]
     if len(steps) > WALKED_STEPS:
         because.append("\nand more steps before that")

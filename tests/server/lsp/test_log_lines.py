@@ -74,8 +74,24 @@ async def test_log_line_hover_shows_the_start_of_the_chain(editor, shop, line_of
     uri = open_file(editor, shop / "shop.log")
     text = await hover(editor, uri, line_of("shop.log", "Order failed"))
     assert "**shop.app / order 17**" in text and "in run before, app.py:" in text
+    assert "\n\nStock.lookup used item 17, which Stock.mark\\_sold defined.\n\nHow sure: recorded\n\n" in text
     assert "1. Stock.lookup used item 17, which Stock.mark\\_sold defined" in text
     assert "[Walk from here](command:clew.walk.start?" in text
+
+
+async def test_log_line_code_action_asks_why_only_for_lines_of_a_run(editor, shop, line_of):
+    uri = open_file(editor, shop / "shop.log")
+
+    async def actions(line):
+        place = types.Range(types.Position(line - 1, 0), types.Position(line - 1, 5))
+        params = types.CodeActionParams(document(uri), place, types.CodeActionContext([]))
+        return await editor.text_document_code_action_async(params) or []
+
+    (action,) = await actions(line_of("shop.log", "Order failed"))
+    assert (action.title, action.command) == ("Why did this happen?", "clew.why")
+    result = await ask(editor, "clew/slice", action.arguments[0])
+    assert result["verdict"]["sentences"][0]["text"] == "Stock.lookup used item 17, which Stock.mark_sold defined."
+    assert await actions(10_000) == []
 
 
 async def test_walk_setting_removes_walk_lenses_and_links(editor, shop, line_of):

@@ -1,5 +1,5 @@
 """Quick fixes for problems of a spec, each alone and all certain ones at once; in Python files rules for the symbol
-under the cursor."""
+under the cursor; in logs the question why a line was written."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from clew.records.errors import ClewError
+from clew.server.lsp.features import log_lines
 from clew.server.lsp.features.diagnostics import diagnostic
 from clew.server.lsp.features.esl import python_actions
 from clew.server.lsp.features.esl.spec_text import SpecText, is_spec
@@ -27,7 +28,7 @@ KINDS = [types.CodeActionKind.QuickFix, FIX_ALL, python_actions.KIND]
 
 def register(server: ClewServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=KINDS))
-    async def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
+    async def actions(params: types.CodeActionParams) -> Sequence[types.CodeAction | types.Command]:
         uri, only = params.text_document.uri, params.context.only
         document = server.open_document(uri)
         if document is None:
@@ -39,7 +40,10 @@ def register(server: ClewServer) -> None:
                 path, text, line = path_of(uri), document.source, params.range.start.line + 1
                 return await server.work("clew", lambda _: python_actions.actions(server, path, text, line))
             if not is_spec(uri):
-                return []
+                if params.context.only or not log_lines.may_be_log(server, uri):
+                    return []
+                row = params.range.start.line
+                return await server.work("clew", lambda task: log_lines.actions(server, uri, row, task))
             spec = SpecText.of(document)
             problems = await server.work("clew", lambda _: server.specs.checked(spec.path, spec.text).problems)
         except ClewError as error:
