@@ -189,7 +189,7 @@ def _nothing_unusual(trail: Trail, positions: list[Position]) -> Answer:
     rows: tuple[int, ...] = (trail.event,)
     if call >= 0:
         site = graph.sites[graph.at("site", call)]
-        place = f"{site.qualname} ({words.base_name(site.file)}:{site.line})"
+        place = f"{site.qualname} ({words.base_name(site.file)}:{site.line})" if site.file else site.qualname
         text = f"Nothing unusual was recorded before it: {place} ran to this point in {who}{inside}."
         rows = (call, *rows)
     steps, more = steps_of(trail, trail.chain())

@@ -44,7 +44,7 @@ def test_import_prints_counts_of_spans_logs_and_edges(shell, trace):
 
 def test_import_makes_the_newest_run_whatever_the_age_of_its_trace(shell, trace):
     shell("import", trace)
-    done = shell("why")
+    done = shell("why", "--steps", 1000)
     assert "ERROR card refused" in done.stdout
     assert "bank.pay handled a request that shop.buy sent" in done.stdout
     assert "request buy began in shop.buy" in done.stdout
@@ -74,7 +74,7 @@ def test_run_option_accepts_several_files_of_a_trace_with_commas(shell, trace):
     logs.write_text(json.dumps({"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [log]}]}]}))
     both = f"{spans.name},{logs.name}"
     for _ in range(2):
-        assert "request buy began in shop.buy" in shell("why", "refused", "--run", both).stdout
+        assert "request buy began in shop.buy" in shell("why", "refused", "--run", both, "--steps", 1000).stdout
     assert len(list_runs(shell.folder)) == 1
     with pytest.raises(AssertionError, match="elsewhere.json: no such file; commas separate the files of one"):
         shell("path", "--run", f"{spans.name},elsewhere.json")
@@ -249,7 +249,7 @@ def test_why_names_the_event_on_all_causal_paths(shell, trace):
         ],
     }]}  # fmt: skip
     trace.write_text(json.dumps(document))
-    text = shell("why", "refused", "--run", trace.name).stdout
+    text = shell("why", "refused", "--run", trace.name, "--steps", 1000).stdout
     # The shop asked stock and prices at once, and then the bank.
     assert re.search(r"\nall causal paths lead through event \d+: shop.op2 sent a request, in shop / ", text)
     meeting = json.loads(shell("why", "refused", "--run", trace.name, "--json").stdout)["answers"][0]["meeting"]
