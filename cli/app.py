@@ -24,6 +24,7 @@ COMMANDS = {
     "attach": Entry("clew.cli.commands.record.attach", "Record a running program: `clew attach PID`."),
     "detach": Entry("clew.cli.commands.record.detach", "End the recording of a running program."),
     "why": Entry("clew.cli.commands.answer.why", "Walk back from a log line to its cause."),
+    "hang": Entry("clew.cli.commands.answer.hang", "Show who waits for whom in a program that hangs: `clew hang PID`."),
     "walk": Entry("clew.cli.commands.answer.walk", "Explore the graph from an event: causes, effects, neighbours."),
     "diff": Entry("clew.cli.commands.answer.diff", "Compare runs: changed functions, changed requests."),
     "analyse": Entry(

@@ -170,6 +170,10 @@ def _answer(request: bytes) -> dict[str, Any]:
                 return {"ok": True, **session.stop()}
             case "change":
                 return {"ok": True, **session.change()}
+            case "stacks":
+                from clew.instrument.attach import stacks
+
+                return {"ok": True, **stacks.snapshot()}
         return {"ok": False, "why": f"unknown request {fields['do']!r}; the process uses another version of clew"}
     except Exception as error:
         return {

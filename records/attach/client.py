@@ -22,7 +22,7 @@ from clew.records.run.ownership import user_name
 
 TIMEOUT_SECONDS = 10.0
 """Seconds that a process has to answer."""
-_HOW = (
+HOW_TO_PREPARE = (
     'start it with `clew run --off -- python …`, or in a shell after `eval "$(clew attach --env)"`, or make it call '
     "`clew.control()`"
 )
@@ -30,6 +30,14 @@ _HOW = (
 
 class AskError(ClewError):
     """A process cannot be asked, or refused."""
+
+
+class NotPreparedError(AskError):
+    """A process of this user was not prepared for `clew attach`."""
+
+
+class NoAnswerError(AskError):
+    """A process did not answer in time."""
 
 
 def entry_of(pid: int) -> tuple[Path, Entry]:
@@ -48,7 +56,7 @@ def entry_of(pid: int) -> tuple[Path, Entry]:
             f"process {pid} belongs to {f'user {name}' if name else 'another user'}, and only that user can attach to it: run "
             f"`sudo -u {name or 'USER'} clew attach {pid}`"
         )
-    raise AskError(f"process {pid} cannot be attached to: it was not prepared; {_HOW}")
+    raise NotPreparedError(f"process {pid} cannot be attached to: it was not prepared; {HOW_TO_PREPARE}")
 
 
 def _is_there(pid: int) -> bool:
@@ -109,7 +117,7 @@ def _ask_at(address: Path, pid: int, call: Any, request: dict[str, Any], timeout
                     connection.sendall(json.dumps(request).encode() + b"\n")
                     return _checked(pid, _read_all(connection))
         except TimeoutError:
-            raise AskError(
+            raise NoAnswerError(
                 f"process {pid} does not answer: its main thread is in a call that does not return, or blocks signals; "
                 "the process is unchanged"
             ) from None

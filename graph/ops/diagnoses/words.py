@@ -58,11 +58,16 @@ def recorded_files(facts: Facts) -> frozenset[str]:
     return files
 
 
+def kind_of(channel: str) -> str:
+    """Return `a lock` for the channel `lock`."""
+    return _PRIMITIVES.get(channel, channel or "something")
+
+
 def thing(wait: Waiting, facts: Facts) -> str:
     """Return what a wait is for: `dst.lock` as the code says, the object's own name, or "a lock"."""
     frame = own_frame(wait.begin.text.at, facts)
     expression = awaited_expression(frame) if frame else ""
-    return expression or wait.begin.text.name or _PRIMITIVES.get(wait.begin.channel, wait.begin.channel or "something")
+    return expression or wait.begin.text.name or kind_of(wait.begin.channel)
 
 
 @lru_cache(maxsize=4096)
