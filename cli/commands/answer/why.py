@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clew.cli.output.absence import absence_options, why_not
 from clew.cli.output.options import (
     json_option,
     open_session,
@@ -41,6 +42,7 @@ STEPS = 1000
     help="Also print the recorded chain, shortened in the middle to at most this many steps.",
 )
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the answer in Markdown, for a ticket.")
+@absence_options
 @run_option
 @workspace_option
 @json_option
@@ -54,6 +56,9 @@ def why(
     causes: bool,
     steps_at_most: int | None,
     as_markdown: bool,
+    missing: str | None,
+    request: str | None,
+    baseline: str | None,
     run: str | None,
     workspace: Path | None,
     as_json: bool,
@@ -76,7 +81,13 @@ def why(
       clew why 'timed out' --all --json
       clew why 'timed out' --causes
       clew why 'timed out' --markdown | gh issue create --title 'Timeout' --body-file -
+      clew why --not 'order 17 done'
+      clew why --not Cart.checkout --baseline healthy
     """
+    if missing is not None:
+        options = {"run": run, "request": request, "baseline": baseline}
+        why_not(missing, event, options, workspace, as_json=as_json)
+        return
     from clew.cli.output import answers
     from clew.server.session.session import Task
     from clew.server.text.chain import causes_of

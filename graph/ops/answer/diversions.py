@@ -1,0 +1,73 @@
+"""Tell what diverted an execution from the way that like ones took: a wait, a cancellation, an exception, another branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clew.graph.ops.answer import phrases
+from clew.graph.ops.answer.executions import Execution, Step, step_of, step_text
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.records.format.event import Kind
+
+_BAD = frozenset({"timeout", "cancelled", "failed", "never"})
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where an execution parted from like ones: after the step at `row`, in place of `expected`."""
+
+    row: int
+    expected: Step | None
+    """The usual step that did not happen; None if the text itself is the first that did not."""
+
+
+def diversions(
+    facts: Facts, mine: Execution, parting: Parting, having: list[tuple[Execution, int]]
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield what diverted an execution, the best first: a wait that ended badly, a cancellation, an exception, a branch."""
+    graph = facts.graph
+    begin, end = graph.at("ts", parting.row), mine.end_ns
+    normal = _normal_waits(having)
+    for wait in _waits(facts, mine, begin, end):
+        if wait.end in _BAD and _wait_key(wait) not in normal:
+            yield phrases.waited(facts, wait), wait.rows
+    for strand in sorted(mine.strands):
+        found = graph.strands[strand]
+        for cancel in facts.cancels_by_target.get((found.process, found.key), ()) if found.key else ():
+            if begin <= cancel.ns <= end:
+                text = phrases.cancelled(facts, cancel, strand)
+                yield text[:1].lower() + text[1:] if cancel.text.deadline else text, (cancel.row,)
+    for fact in facts.exceptions:
+        if fact.strand in mine.strands and begin <= fact.ns <= end:
+            place = words.where(fact.text.at, facts)
+            yield f"{phrases.exception(fact)} was raised" + (f" ({place})" if place else ""), (fact.row,)
+    for row in graph.rows_of([Kind.UNWIND]).tolist():
+        if graph.at("strand", row) in mine.strands and begin <= graph.at("ts", row) <= end:
+            yield f"{graph.sites[graph.at('site', row)].qualname} ended by an exception", (row,)
+    known = {step for like, _ in having for step in like.steps}
+    for row in mine.rows:
+        if graph.at("ts", row) > begin and step_of(graph, row) not in known:
+            yield f"it took another branch: {step_text(graph, row)}", (row,)
+
+
+def _waits(facts: Facts, mine: Execution, begin: int, end: int) -> list[Waiting]:
+    """Return the waits of an execution in a range of time; one that lasts until the end may have begun a moment before."""
+    found = [wait for strand in mine.strands for wait in facts.waits_of.get(strand, ())]
+    return [wait for wait in sorted(found, key=lambda wait: wait.begin.ns) if begin <= wait.begin.ns <= end]
+
+
+def _normal_waits(having: list[tuple[Execution, int]]) -> set[tuple[str, str, int]]:
+    """Return the waits that end badly in like executions too, before the text."""
+    found: set[tuple[str, str, int]] = set()
+    for like, row in having:
+        facts, begin = Facts.of(like.graph), like.graph.at("ts", like.root)
+        waits = _waits(facts, like, begin, like.graph.at("ts", row))
+        found |= {_wait_key(wait) for wait in waits if wait.end in _BAD}
+    return found
+
+
+def _wait_key(wait: Waiting) -> tuple[str, str, int]:
+    at = wait.begin.text.at
+    return wait.begin.channel, at[0].function if at else "", at[0].line if at else 0
