@@ -20,6 +20,7 @@ from clew.instrument.recorder import lifecycle
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.redaction import Redaction
 from clew.instrument.run_environment import environment
+from clew.instrument.testing.hung_tests import hung_tests
 from clew.instrument.testing.requests import Tests
 from clew.instrument.testing.verdict import Verdict, ask
 from clew.records.collector.launch import Attendant
@@ -68,6 +69,9 @@ def begin(config: pytest.Config) -> None:
     except ClewError as error:
         raise pytest.UsageError(f"--clew: {error}") from None
     config.pluginmanager.register(Tests(with_identity=bool(options.report)), "clew-tests")
+    hung = hung_tests()
+    if hung is not None:
+        config.pluginmanager.register(hung, "clew-hung-tests")
 
 
 def _is_worker() -> bool:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from clew.graph.ops.answer.hang import Blocked, Hang, hang, until
+from clew.graph.ops.answer.hang import BRIEF_NS, Blocked, Hang, hang, pids_of_test, until
 from clew.graph.ops.answer.hang_stacks import hang_of_stacks
 from clew.graph.ops.facts.facts import Facts
 from clew.records.attach import client, registry
 from clew.records.format.facts import Frame
-from clew.records.run.directory import RunInfo, list_runs, workspace_of
+from clew.records.run.directory import RunInfo, list_runs, load_run, workspace_of
 from clew.server.protocol.shared import RunRef
 from clew.server.session.session import Session, Task, run_ref
 from clew.server.text import units
@@ -87,25 +87,28 @@ class HangAnswer:
         return " ".join(claim.text for claim in self.verdict)
 
 
-def answer(session: Session, which: str, task: Task) -> HangAnswer:
-    """Answer for a PID, or for a run by id, name or folder; "" is the newest run.
+def answer(session: Session, which: str, task: Task, test: str = "") -> HangAnswer:
+    """Answer for a PID, or for a run by id, name or folder; "" is the newest run. `test` limits it to a test's processes.
 
     Raises `ClewError` for an unknown run, and `AskError` for a process that is neither recorded nor ready.
     """
-    if which.isdecimal() and not _is_run(session, which):
+    if which.isdecimal() and not test and not _is_run(session, which):
         return _of_pid(session, int(which), task)
-    return of_run(session, which, task)
+    return of_run(session, which, task, test=test)
 
 
-def of_run(session: Session, which: str, task: Task, pid: int = 0) -> HangAnswer:
-    """Answer from the records of a run, of all its processes or of one."""
+def of_run(session: Session, which: str, task: Task, pid: int = 0, test: str = "") -> HangAnswer:
+    """Answer from the records of a run: of all its processes, of one, or of those of a test, given by its id."""
     run = session.snapshot(which, task, refresh=True)
     ref = session.ref(run)
     live = not run_ref(run.folder, run.info).finished
     end = time.time_ns() if live else run.info.finished or 0
     now = max(end - run.info.started, 0)
-    found = hang(run.graph, until(run.graph, now, live=live), live=live, pids=(pid,) if pid else ())
-    title = f"run {run.info.name} ({units.when(run.info.started)})" + (f", process {pid}" if pid else "")
+    pids = (pid,) if pid else pids_of_test(run.graph, test) if test else ()
+    brief_ns = BRIEF_NS if live and not test else 0
+    found = hang(run.graph, until(run.graph, now, live=live), brief_ns=brief_ns, pids=pids)
+    title = f"run {load_run(run.folder).name} ({units.when(run.info.started)})"
+    title += f", process {pid}" if pid else f", {test}" if test else ""
     title += f": now, {units.duration(float(now))} after its start" if live else ": at its end"
     made = _answer(found, title, "records")
     if not Facts.of(run.graph).waits:
@@ -288,6 +291,13 @@ def _wait(wait: Blocked) -> HangWait:
 
 def _summary(found: Hang, source: str) -> str:
     many = Counter(wait.state for wait in found.waits)
+    if found.circles:
+        names = [
+            f"{', '.join(circle[:-1])} and {circle[-1]} wait for each other"
+            for circle in found.circles[:1]
+            if circle[1:]
+        ]
+        return f"{names[0] if names else f'{found.circles[0][0]} waits for itself'}; no diagnosis covers it."
     if blocked := many["blocked"]:
         waits = "thread or task waits" if blocked == 1 else "threads and tasks wait"
         return f"No cause was found, but {blocked:,} {waits} for what others have to give back or to end."

@@ -37,9 +37,12 @@ def candidates(_context: click.Context, _parameter: click.Parameter, typed: str)
 @click.command(short_help="Show who waits for whom in a program that hangs.")
 @click.argument("which", required=False, default="", metavar="[PID|RUN]", shell_complete=candidates)
 @click.option("--all", "every", is_flag=True, help="Also list threads and tasks that wait for work, one by one.")
+@click.option(
+    "--test", default="", metavar="ID", help="Only the process that ran this test, and those that it started."
+)
 @workspace_option
 @json_option
-def hang(*, which: str, every: bool, workspace: Path | None, as_json: bool) -> None:
+def hang(*, which: str, every: bool, test: str, workspace: Path | None, as_json: bool) -> None:
     """Show who waits for whom: circles first, then the cause, then each thread and task that cannot go on.
 
     PID is a running process. If clew records it, its records answer, also after it was killed. Another process has to be
@@ -59,7 +62,7 @@ def hang(*, which: str, every: bool, workspace: Path | None, as_json: bool) -> N
     from clew.server.session.session import Task
     from clew.server.views.hang import answer
 
-    found = answer(open_session(workspace), which, Task())
+    found = answer(open_session(workspace), which, Task(), test)
     if as_json:
         print_json(found)
         return

@@ -41,7 +41,7 @@ class Holding:
 
     who: str
     text: str
-    """`refund had held it for 2 s (transfer, bank.py:8)`, as of when the wait began; "" for a strand whose end is awaited."""
+    """`refund took it 2 s before (transfer, bank.py:8)`, as of when the wait began; "" for a strand whose end is awaited."""
     inferred: bool = False
 
 
@@ -84,10 +84,11 @@ class Hang:
         return tuple(wait for wait in self.waits if wait.state == "blocked")
 
 
-def hang(graph: ExecutionGraph, ends: dict[int, int], *, live: bool, pids: Iterable[int] = ()) -> Hang:
+def hang(graph: ExecutionGraph, ends: dict[int, int], *, brief_ns: int = 0, pids: Iterable[int] = ()) -> Hang:
     """Return who waits for whom. `ends` has the time until which each process waits, in ns since the run's start.
 
-    With `pids`, only waits of these processes are returned.
+    A wait of less than `brief_ns` blocks nobody, unless it is in a circle. With `pids`, only waits of these processes are
+    returned.
     """
     facts = Facts.of(graph)
     wanted = set(pids)
@@ -99,9 +100,9 @@ def hang(graph: ExecutionGraph, ends: dict[int, int], *, live: bool, pids: Itera
     ages = {
         strand: ends.get(waits[0].begin.process, facts.last_ns) - waits[0].begin.ns for strand, waits in open_.items()
     }
-    found = _findings(facts, open_, in_circle, ages, live=live)
+    found = _findings(facts, open_, in_circle | {strand for strand, age in ages.items() if age >= brief_ns})
     victims = {victim.strand for finding in found for victim in finding.victims}
-    brief = {strand for strand, age in ages.items() if live and age < BRIEF_NS} - in_circle
+    brief = {strand for strand, age in ages.items() if age < brief_ns} - in_circle
     stuck = _stuck(open_, edges, (victims | in_circle) & set(open_), brief)
     made = []
     for strand, waits in open_.items():
@@ -134,6 +135,18 @@ def until(graph: ExecutionGraph, now_ns: int, *, live: bool) -> dict[int, int]:
         return max(now_ns, process.last_ns) if goes_on or (process.died and first) else process.last_ns
 
     return {process.index: end(process) for process in graph.processes}
+
+
+def pids_of_test(graph: ExecutionGraph, test: str) -> set[int]:
+    """Return the process that ran a test last, and those that it started; {0} if the test was not recorded."""
+    rows = [row for row in graph.rows_of([Kind.REQUEST]).tolist() if graph.channel(row) == test]
+    if not rows:
+        return {0}
+    first = graph.processes[graph.strand_of(max(rows, key=lambda row: graph.at("ts", row))).process]
+    uids = {first.uid}
+    while more := {process.uid for process in graph.processes if process.parent_uid in uids} - uids:
+        uids |= more
+    return {process.pid for process in graph.processes if process.uid in uids}
 
 
 def _open_waits(facts: Facts, pids: set[int]) -> dict[int, list[Waiting]]:
@@ -192,7 +205,8 @@ def _edges(facts: Facts, waits: list[Waiting], held: dict[Resource, list[Holding
 def _holding(facts: Facts, strand: int, name: str, since: str, at: tuple[Frame, ...]) -> Holding:
     who = name if strand < 0 and name else words.who(facts, strand)
     place = words.where(at, facts)
-    return Holding(who, f"{who} had held it" + (f" for {since}" if since else "") + (f" ({place})" if place else ""))
+    took = f"{who} took it {since} before" if since else f"{who} held it"
+    return Holding(who, took + (f" ({place})" if place else ""))
 
 
 def circles_of(edges: dict[int, dict[int, Holding]]) -> list[tuple[int, ...]]:
@@ -218,17 +232,14 @@ def circles_of(edges: dict[int, dict[int, Holding]]) -> list[tuple[int, ...]]:
     return list(found.values())
 
 
-def _findings(
-    facts: Facts, open_: dict[int, list[Waiting]], in_circle: set[int], ages: dict[int, int], *, live: bool
-) -> list[Finding]:
+def _findings(facts: Facts, open_: dict[int, list[Waiting]], long_enough: set[int]) -> list[Finding]:
     """Return the findings that explain a wait that has not ended, the best first."""
 
     def explains(finding: Finding) -> bool:
         for victim in finding.victims:
-            long_enough = not live or victim.strand in in_circle or ages.get(victim.strand, 0) >= BRIEF_NS
-            for wait in open_.get(victim.strand, ()):
+            for wait in open_.get(victim.strand, ()) if victim.strand in long_enough else ():
                 row = wait.begin.row
-                if long_enough and victim.first <= row and (victim.last < 0 or row <= victim.last):
+                if victim.first <= row and (victim.last < 0 or row <= victim.last):
                     return True
         return False
 

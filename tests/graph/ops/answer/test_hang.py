@@ -17,7 +17,7 @@ def at(line, function="transfer"):
 
 def answer(run, *, live=False, age=10 * SECOND, pids=()):
     graph = run.graph()
-    return hang(graph, until(graph, age, live=live), live=live, pids=pids)
+    return hang(graph, until(graph, age, live=live), brief_ns=SECOND if live else 0, pids=pids)
 
 
 def states(found):
@@ -52,7 +52,7 @@ def test_hang_two_locks_gives_the_circle_with_its_holders(deadlock):
     assert states(found) == {"pay-rent": "blocked", "refund": "blocked", "MainThread": "blocked"}
     rent = next(wait for wait in found.waits if wait.who == "pay-rent")
     assert rent.where == "transfer, bank.py:10" and rent.waited_ns > 9 * SECOND
-    assert [holding.text for holding in rent.holders] == ["refund had held it for 0 µs (transfer, bank.py:8)"]
+    assert [holding.text for holding in rent.holders] == ["refund took it 0 µs before (transfer, bank.py:8)"]
     assert found.verdict == ()  # no diagnosis
 
 
