@@ -17,6 +17,8 @@ _PRIMITIVES = {
     "asyncio.semaphore": "a semaphore", "asyncio.event": "an event", "asyncio.queue": "a queue",
     "asyncio.barrier": "a barrier", "asyncio.future": "a future", "asyncio.task": "the end of a task",
 }  # fmt: skip
+_LONGEST_HEAD = 5
+"""The most lines of the head of a `with` statement."""
 _WAITING_METHODS = frozenset({
     "acquire", "wait", "wait_for", "get", "put", "join", "result", "exception", "__enter__", "__aenter__",
 })  # fmt: skip
@@ -79,6 +81,27 @@ def awaited_expression(frame: Frame) -> str:
     if 0 <= frame.column < frame.end_column:
         part = line.encode()[frame.column : frame.end_column].decode("utf-8", "replace")
         return _object_of(part)
+    # The columns of a `with` statement that enters its object end in another line.
+    return _entered_object(frame) if frame.column >= 0 else ""
+
+
+def _entered_object(frame: Frame) -> str:
+    """Return the object of a `with` statement with a single item, as its source says; else ""."""
+    lines = [linecache.getline(frame.file, frame.line + number) for number in range(_LONGEST_HEAD)]
+    for end in range(1, len(lines) + 1):
+        head = "".join(lines[:end]).strip()
+        if not head.startswith(("with ", "with(", "async with ", "async with(")):
+            return ""
+        try:
+            (node,) = ast.parse(
+                f"async def _():\n {head.rstrip()} pass" if head.endswith(":") else f"async def _():\n {head}"
+            ).body
+        except (SyntaxError, ValueError):
+            continue
+        statement = node.body[0] if isinstance(node, ast.AsyncFunctionDef) else None
+        if isinstance(statement, (ast.With, ast.AsyncWith)) and len(statement.items) == 1:
+            return _object_of(ast.unparse(statement.items[0].context_expr))
+        return ""
     return ""
 
 
