@@ -19,7 +19,7 @@ def load_row() -> str:
 async def view() -> str | None:
     try:
         return await asyncio.wait_for(sync_to_async(load_row, thread_sensitive=True)(), timeout=1)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         log.error("the view gave up on the database")
     return None
 

@@ -26,7 +26,7 @@ async def main() -> None:
     try:
         await asyncio.wait_for(second, 1)
         log.info("taker-2 has its item")
-    except asyncio.TimeoutError:
+    except TimeoutError:
         log.error("taker-2 still waits, items left: %d", len(items))
 
 

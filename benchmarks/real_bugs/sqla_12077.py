@@ -19,7 +19,9 @@ where state like 'idle%' and pid <> pg_backend_pid() and datname = 'postgres'
 
 
 async def main() -> None:
-    engine = create_async_engine(f"postgresql+asyncpg://postgres@127.0.0.1:{PORT}/postgres", pool_size=2, max_overflow=0)
+    engine = create_async_engine(
+        f"postgresql+asyncpg://postgres@127.0.0.1:{PORT}/postgres", pool_size=2, max_overflow=0
+    )
 
     async def order() -> None:
         async with engine.begin() as connection:
