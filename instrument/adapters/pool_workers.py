@@ -64,12 +64,13 @@ def record_waits(module: Any) -> None:
     """Record the waits of `concurrent.futures`. A wait for several futures is for one of them if it needs them all."""
     future = module.Future
     for function in (future.result, future.exception):
-        waits_in(function, "executor.result", describe=_describe)
+        waits_in(function, "executor.result", describe=describe)
     waits_in(module.wait, "executor.result", "not_done", describe=_describe_all)
     waits_in(module.as_completed, "executor.result", "pending", describe=_describe_all)
 
 
-def _describe(future: Any) -> tuple[int, bytes]:
+def describe(future: Any) -> tuple[int, bytes]:
+    """Return a future's key and fields of a WAIT for it: the pool's capacity and the holders, if they are known."""
     key, workers = core.object_key(future), workers_of(future)
     if workers is None:
         return key, b""
@@ -88,5 +89,5 @@ def _describe_all(futures: Any) -> tuple[int, bytes]:
     while frame is not None and "return_when" not in frame.f_code.co_varnames:
         frame = frame.f_back
     if len(futures) == 1 or (frame is not None and frame.f_locals.get("return_when") == "ALL_COMPLETED"):
-        return _describe(first)
+        return describe(first)
     return fresh_key(), f'"name":"{len(futures)} futures",'.encode()
