@@ -166,10 +166,12 @@ def hook_end(function: Any, ended: Callable[[Any, bool], None]) -> None:
     _hooked.add(function.__code__)
 
 
-def hook_return(function: Any, returned: Callable[..., None], parameters: int) -> None:
+def hook_return(
+    function: Any, returned: Callable[..., None], parameters: int, enter: Callable[..., None] | None = None
+) -> None:
     """Call `returned` with the result and the first `parameters` arguments at each return, also of a coroutine function.
 
-    The function must not assign to these arguments. Otherwise like `hook`.
+    `enter` gets the same arguments at each start. The function must not assign to them. Otherwise like `hook`.
     """
     if function.__code__ in _hooked:
         return
@@ -178,20 +180,37 @@ def hook_return(function: Any, returned: Callable[..., None], parameters: int) -
         with contextlib.suppress(Exception):
             returned(*values)
 
-    _place(function, _calling(Probes(0, after_exit=Call(Quiet(end), tuple(range(parameters))))))
+    def start(*values: Any) -> None:
+        if enter is not None:
+            with contextlib.suppress(Exception):
+                enter(*values)
+
+    given = tuple(range(parameters))
+    probes = Probes(0, start=Call(Quiet(start), given) if enter else None, after_exit=Call(Quiet(end), given))
+    _place(function, _calling(probes))
     _hooked.add(function.__code__)
 
 
 def hook_store(function: Any, name: str, stored: Callable[[Any], None]) -> None:
     """Call `stored` with each value that a Python function stores into its local of that name. Otherwise like `hook`."""
+    operate(function, stores=calling_stores(name, stored, (name,)))
 
-    def observe(value: Any) -> None:
+
+def calling_stores(
+    name: str, stored: Callable[..., None], names: tuple[str, ...]
+) -> dict[str, tuple[object, tuple[str, ...]]]:
+    """Return `stores` for `operate`: they call `stored` with one or two locals after each store into `name`.
+
+    Each of these locals must be bound whenever the function stores into `name`.
+    """
+
+    def observe(*values: Any) -> None:
         with contextlib.suppress(Exception):
-            stored(value)
+            stored(*values)
 
-    # A `Quiet` in the class is not bound to the instance, so it gets only the value; its call is invisible.
-    operand = type("Stored", (), {"__delitem__": Quiet(observe)})()
-    operate(function, stores={name: (operand, (name,))})
+    # A `Quiet` in the class is not bound to the instance, so it gets only the values; its call is invisible.
+    method = "__delitem__" if len(names) == 1 else "__setitem__"
+    return {name: (type("Stored", (), {method: Quiet(observe)})(), names)}
 
 
 def _calling(probes: Probes) -> Callable[[CodeType], CodeType]:

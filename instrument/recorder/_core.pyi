@@ -141,6 +141,53 @@ def watch_stack(
 def stack_site() -> int: ...
 def stack_json() -> str: ...
 def waiter() -> Any: ...
+def watch_task_waits(
+    timer: type,
+    task: int,
+    future: int,
+    sleep: int,
+    stream: int,
+    describe: Callable[[Any], bytes | None],
+    limit: Callable[[Any], float | None],
+    /,
+) -> bool:
+    """Record what tasks of the C type wait for. Return False if this Python's tasks are not supported.
+
+    The numbers are channels. `describe` returns the fields of a WAIT for a future of a subclass; `limit` returns the seconds
+    that a task has left in blocks with a time limit.
+    """
+
+def await_about(future: object, key: int, channel: int, fields: bytes, /) -> None:
+    """Tell what a wait for `future` is a wait for. `fields` are members of a JSON object; key 0 takes a fresh key."""
+
+def await_next(function: str, fields: bytes, /) -> None:
+    """Tell the same about the future that the function of this name awaits later in the present step."""
+
+def wait_timed_out(future: object, /) -> None: ...
+def strand_key(task: object, /) -> int: ...
+def limit_task(task: object, on: bool, /) -> None: ...
+def blocking(channel: int, waiters: str, /) -> object:
+    """Return the operand of a new future and of the object that a task is to wait for.
+
+    `waiters` is the object's attribute with the futures of those that wait already.
+    """
+
+def holding(channel: int, capacity: str | None, release_site: int, held: str | None, /) -> tuple[object, object]:
+    """Return the operands for taking and giving back a resource, which they act on.
+
+    `capacity` is the attribute with the number of slots. If `held` is given, only a resource of which this attribute is true
+    is given back.
+    """
+
+def watch_cancels(channel: int, redacted: Callable[[str], str], /) -> None: ...
+def asking(channel: int, site: int, deadline: bool, by: int, /) -> tuple[int, int, bool, int]:
+    """Set for whom this thread's cancellations are asked, and return the previous setting; channel 0 means the caller.
+
+    `site` is used if no line of the program is on the stack. `by`, if not 0, asks for each task once.
+    """
+
+def asking_once(future: object, channel: int, deadline: bool, /) -> None: ...
+def cancel_asked(key: int, channel: int, name: str | None, accepted: bool, message: object, /) -> None: ...
 def watch_streams(machine: int, sockets: tuple[int, int, int], pipes: tuple[int, int, int], /) -> list[str]: ...
 def watch_transfer(number: int, function: Any, /) -> None: ...
 def watch_transfers(sample: object, /) -> None: ...

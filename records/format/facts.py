@@ -50,8 +50,13 @@ class Wait(NamedTuple):
     """The number of others that waited for the object already."""
     target: int = 0
     """The key of the task, or the serial of the thread, whose end is awaited; 0 if the object is neither."""
+    targets: tuple[int, ...] = ()
+    """The keys of the tasks whose ends are awaited together, if there are several: the unfinished ones, at most 16."""
     capacity: int = 0
     """The number of slots of the resource, 0 when it has none."""
+    stack: int = 0
+    """The number of the stack, 0 for none: facts of a process with the same number have the same `at`, which only the first
+    of them contains."""
 
 
 class Wake(NamedTuple):
@@ -59,6 +64,8 @@ class Wake(NamedTuple):
 
     end: str = "satisfied"
     """"satisfied", "timeout", "cancelled", or "failed" (by another exception)."""
+    given: bool = False
+    """Whether what it waited for had been given to it when it was cancelled (or timed out)."""
 
 
 class Exception_(NamedTuple):
@@ -89,13 +96,15 @@ class Cancel(NamedTuple):
     at: tuple[Frame, ...] = ()
     accepted: bool = True
     """Whether the target was still running."""
+    stack: int = 0
+    """As in `Wait`."""
 
 
 class Ended(NamedTuple):
     """ENDED: how a task ended, other than by returning."""
 
     end: str = "failed"
-    """"cancelled" or "failed"."""
+    """"cancelled", "failed" or "pending" (it was destroyed before its end; the record is on the strand that dropped it)."""
     exception: int = 0
     """The key of the EXCEPTION that ended it, 0 if it was not recorded."""
 
@@ -140,7 +149,7 @@ def _made(kind: type[Any], data: Any) -> Any:
             made: Any = tuple(frame for frame in map(_frame, value if isinstance(value, list) else ()) if frame)
         elif name == "holders":
             made = tuple(_made(Holder, holder) for holder in (value if isinstance(value, list) else ()))
-        elif name == "members":
+        elif name in {"members", "targets"}:
             made = tuple(key for key in (value if isinstance(value, list) else ()) if type(key) is int)
         elif name == "limit":
             made = float(value) if type(value) in (int, float) else None

@@ -5,10 +5,10 @@ Invariant: each object names the rows of the graph that it was read from, so tha
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from clew.graph.model.graph import ExecutionGraph
 from clew.records.format.event import Kind
@@ -104,18 +104,29 @@ class Facts:
 
     def _read(self, kind: Kind, text: type[F]) -> list[Fact[F]]:
         graph = self.graph
-        return [
-            Fact(
-                row,
-                graph.at("strand", row),
-                graph.at("ts", row),
-                graph.strand_of(row).process,
-                graph.key(row),
-                graph.channel(row),
-                load(text, graph.text(row)),
+        found = []
+        for row in graph.rows_of([kind]).tolist():
+            process = graph.strand_of(row).process
+            loaded: Any = load(text, graph.text(row))
+            if getattr(loaded, "stack", 0) and not loaded.at:
+                loaded = loaded._replace(at=self._stacks.get((process, loaded.stack), ()))
+            fact = Fact(
+                row, graph.at("strand", row), graph.at("ts", row), process, graph.key(row), graph.channel(row), loaded
             )
-            for row in graph.rows_of([kind]).tolist()
-        ]
+            found.append(fact)
+        return found
+
+    @cached_property
+    def _stacks(self) -> dict[tuple[int, int], tuple[Frame, ...]]:
+        """The frames of each numbered stack of a process, which the first fact with the number has."""
+        graph = self.graph
+        found: dict[tuple[int, int], tuple[Frame, ...]] = {}
+        for row in graph.rows_of([Kind.WAIT, Kind.HOLD, Kind.CANCEL]).tolist():
+            text = graph.text(row)
+            if '"stack":' in text and '"at":' in text:
+                fact = load(Wait, text)
+                found[graph.strand_of(row).process, fact.stack] = fact.at
+        return found
 
     @cached_property
     def waits(self) -> list[Waiting]:
@@ -148,13 +159,8 @@ class Facts:
     @cached_property
     def holdings(self) -> list[Holding]:
         """All holdings that HOLD records or waits show, by time."""
-        returns = defaultdict(list)
-        for back in self._read(Kind.RETURN, Wake):
-            returns[back.resource].append(back)
         found = []
-        for hold in self._read(Kind.HOLD, Wait):
-            own = [back for back in returns[hold.resource] if back.ns >= hold.ns]
-            end = next((back for back in own if back.strand == hold.strand), own[0] if own else None)
+        for hold, end in self._held():
             found.append(
                 Holding(
                     hold.resource,
@@ -168,6 +174,23 @@ class Facts:
         for wait in self.waits:
             found += (self._named(wait, holder) for holder in wait.begin.text.holders)
         return sorted(found, key=lambda holding: holding.since_ns)
+
+    def _held(self) -> list[tuple[Fact[Wait], Fact[Wake] | None]]:
+        """Pair each HOLD with the RETURN that ends it: of the same strand's latest open one, else of the oldest open one."""
+        holds, returns = self._read(Kind.HOLD, Wait), self._read(Kind.RETURN, Wake)
+        paired: dict[int, Fact[Wake]] = {}
+        opened: dict[Resource, list[Fact[Wait]]] = defaultdict(list)
+        waiting = deque(sorted(holds, key=lambda fact: (fact.ns, fact.row)))
+        for back in sorted(returns, key=lambda fact: (fact.ns, fact.row)):
+            while waiting and (waiting[0].ns, waiting[0].row) < (back.ns, back.row):
+                opened[waiting[0].resource].append(waiting.popleft())
+            candidates = opened[back.resource]
+            if candidates:
+                own = [hold for hold in candidates if hold.strand == back.strand]
+                hold = own[-1] if own else candidates[0]
+                candidates.remove(hold)
+                paired[hold.row] = back
+        return [(hold, paired.get(hold.row)) for hold in holds]
 
     def _named(self, wait: Waiting, holder: Holder) -> Holding:
         since = wait.begin.ns - max(holder.held_ns, 0)
@@ -216,7 +239,11 @@ class Facts:
     @cached_property
     def ended(self) -> dict[int, Fact[Ended]]:
         """How tasks ended that did not return, by strand."""
-        return {fact.strand: fact for fact in self._read(Kind.ENDED, Ended)}
+        found = {}
+        for fact in self._read(Kind.ENDED, Ended):
+            strand = self.strand_with_key(fact.process, fact.key)
+            found[fact.strand if strand < 0 else strand] = fact
+        return found
 
     @cached_property
     def outputs(self) -> list[int]:

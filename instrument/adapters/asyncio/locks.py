@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew.instrument.adapters.asyncio.waits import blocking
 from clew.instrument.adapters.patching import adapter_site, hook, operate, when_imported
 from clew.instrument.propagation.traceparent import fresh_key
 from clew.instrument.recorder.core import core
@@ -30,7 +31,8 @@ def _patch_event(event: Any) -> None:
     set_site, wait_site = adapter_site(event.set), adapter_site(event.wait)
     space = core.key_space()
     operate(event.set, core.Operand(Kind.RELEASE, set_site, channel, space, "_value", False))
-    operate(event.wait, core.Operand(Kind.ACQUIRE, wait_site, channel, space, "_value", True))
+    found_set = core.Operand(Kind.ACQUIRE, wait_site, channel, space, "_value", True)
+    operate(event.wait, found_set, stores=blocking("fut", channel, "_waiters"))
 
 
 def _patch_barrier(barrier: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clew.instrument.adapters.asyncio import locks, streams
+from clew.instrument.adapters.asyncio import cancellation, locks, streams, time_limits, waits
 from clew.instrument.adapters.patching import adapter_site, hook_return, inner_code, operate, rename_in, when_imported
 from clew.instrument.propagation.traceparent import fresh_key
 from clew.instrument.recorder.core import core
@@ -32,6 +32,8 @@ def install() -> None:
     when_imported("asyncio.futures", _patch_futures)
     when_imported("asyncio.tasks", _patch_tasks)
     when_imported("asyncio.taskgroups", _patch_groups)
+    waits.install()
+    cancellation.install()
 
 
 def _patch_handles(module: Any) -> None:
@@ -49,9 +51,14 @@ def _strand_of(task: Any) -> int:
         strand: int = task._clew_strand
     except AttributeError:
         strand = task._clew_strand = fresh_key()
-        text = {"kind": "task", "name": str(task.get_name()), "thread": core.thread()}
+        text = {"kind": "task", "name": str(task.get_name()), "thread": core.thread(), "coroutine": _coroutine_of(task)}
         core.define(Kind.STRAND, strand, json.dumps(text).encode())
     return strand
+
+
+def _coroutine_of(task: Any) -> str:
+    name = getattr(task.get_coro(), "__qualname__", "")
+    return name if type(name) is str else ""
 
 
 def _patch_futures(module: Any) -> None:
@@ -94,7 +101,7 @@ def _watch_wait(module: Any) -> None:
             for future in done:
                 core.outcome_taken(future)
 
-    hook_return(module._wait, waited, 2)
+    hook_return(module._wait, waited, 2, time_limits.waiting_for_several)
 
 
 def _patch_groups(module: Any) -> None:

@@ -17,8 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "asyncio/cancels.h"
 #include "asyncio/handles.h"
 #include "asyncio/strands.h"
+#include "asyncio/task_waits.h"
 #include "asyncio/tasks.h"
 #include "callbacks/contexts.h"
 #include "callbacks/garbage_collector.h"
@@ -235,6 +237,21 @@ static PyMethodDef methods[] = {
     {"watch_futures", core_watch_futures, METH_VARARGS, "watch_futures(type, site): record outcomes of the C futures."},
     {"outcome_taken", core_outcome_taken, METH_O, "outcome_taken(future): record who learnt that it is done."},
     {"watch_tasks", core_watch_tasks, METH_VARARGS, "watch_tasks(type, site): record outcomes of the C tasks."},
+    {"watch_task_waits", core_watch_task_waits, METH_VARARGS,
+     "watch_task_waits(...): record what tasks wait for; False when it cannot."},
+    {"await_about", core_await_about, METH_VARARGS, "await_about(future, key, channel, fields): what it is awaited for."},
+    {"await_next", core_await_next, METH_VARARGS, "await_next(function, fields): what this function will wait for now."},
+    {"wait_timed_out", core_wait_timed_out, METH_O, "wait_timed_out(future): a time limit releases who awaits it."},
+    {"strand_key", core_strand_key, METH_O, "strand_key(task): the key of its strand; 0 if it is no C task."},
+    {"limit_task", core_limit_task, METH_VARARGS, "limit_task(task, on): it may run in a block with a time limit."},
+    {"blocking", core_blocking, METH_VARARGS, "blocking(channel, waiters): the operand of a new future and its owner."},
+    {"holding", core_holding, METH_VARARGS, "holding(channel, capacity, site, held): operands for taking and giving back."},
+    {"watch_cancels", core_watch_cancels, METH_VARARGS, "watch_cancels(channel, redacted): record who cancels tasks."},
+    {"asking", core_asking, METH_VARARGS,
+     "asking(channel, site, deadline, by): for whom cancellations are asked from now on; returns the same of before."},
+    {"asking_once", core_asking_once, METH_VARARGS,
+     "asking_once(future, channel, deadline): the same for the next cancellation of this future."},
+    {"cancel_asked", core_cancel_asked, METH_VARARGS, "cancel_asked(key, channel, name, accepted, message): a CANCEL."},
     {"trace_locks", core_trace_locks, METH_VARARGS,
      "trace_locks(threading, lock_type, rlock_type, mechanisms, callers): record who lets whom go on; False when the types\n"
      "are not of the shape that is known. Mechanisms are (channel, site of the acquire, site of the release)."},

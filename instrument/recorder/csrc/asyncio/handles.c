@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "asyncio/task_waits.h"
 #include "store/records.h"
 #include "store/sampling.h"
 #include "store/store.h"
@@ -117,6 +118,7 @@ static int act_begin(struct operand *operand, PyObject *handle, PyObject *other)
     struct run *run = &here->run[here->depth - 1];
     run->key = 0;
     run->task = NULL;
+    run->timer = false;
     if (UNLIKELY(!store.active || !PyObject_TypeCheck(handle, aio.handle))) return 0;
     run->epoch = store.epoch;
     run->count = 0;
@@ -124,16 +126,19 @@ static int act_begin(struct operand *operand, PyObject *handle, PyObject *other)
     PyObject *callback = *(PyObject **)((char *)handle + aio.callback);
     PyObject *task = callback ? task_of_step(callback, &wakes) : NULL;
     if (!task) {
+        run->timer = Py_IS_TYPE(handle, aio.timer);
         begin_scope(run, handle, callback);
         return 0;
     }
     bool cancelled = false;
+    struct beside was = {.channel = 0};
     if (LIKELY(is_native(task))) {
         struct beside *strand = strand_of(task);
         if (strand) {
             run->key = strand->key;
             cancelled = strand->cancelled;
             strand->cancelled = false;
+            if (strand->channel) was = *strand;
         }
     } else if (begin_foreign(run, task) < 0) {
         return -1;
@@ -150,6 +155,7 @@ static int act_begin(struct operand *operand, PyObject *handle, PyObject *other)
         if (arguments && PyTuple_CheckExact(arguments) && PyTuple_GET_SIZE(arguments) == 1)
             here->waking = PyTuple_GET_ITEM(arguments, 0);
     }
+    if (was.channel) task_wait_end(task, &was, here->waking);
     return 0;
 }
 
@@ -159,8 +165,12 @@ static void run_end(struct run *run) {
             if (run->count) put_keyed(keyed_word(KIND_SEND, aio.run_site), run->count, aio.future_channel, 0);
             put_keyed(keyed_word(KIND_SCOPE_END, aio.run_site), run->key, aio.handle_channel, 0);
         } else {
-            if (task_is_done(run->task))
+            if (task_is_done(run->task)) {
                 put_keyed(keyed_word(KIND_SEND, aio.run_site), outcome_of_strand(run->key), aio.future_channel, 0);
+                if (is_native(run->task)) task_ended(run->task, run->key);
+            } else if (is_native(run->task)) {
+                task_wait_begin(run->task);
+            }
             if (UNLIKELY(flows.on)) /* whose flow the strand's next step continues */
                 put_keyed(keyed_word(KIND_STEP_END, aio.run_site), run->key, 0, 0);
             else put(pack_word(KIND_STEP_END, aio.run_site, 0, 0)); /* of the innermost step: it needs no key */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <structmember.h>
 
+#include "facts/stack_numbers.h"
 #include "hooks/operands.h"
 #include "store/store.h"
 
@@ -28,10 +29,11 @@ struct aio {
     PyObject *python_steps;               /* the same of the functions that are steps of a task written in Python */
     PyObject *foreign;                    /* strand_of(task) -> int, of a task that is not of the C type */
     PyCFunction done, get_name, get_coro; /* of the C types, called without a lookup */
+    PyTypeObject *timer;                  /* of a handle that a timer runs; NULL before `watch_task_waits` */
     PyTypeObject *step;                   /* Borrowed: the type of a callback that steps a task, once one was seen */
     Py_ssize_t step_task;                 /* offset of the task in it */
     const PyMethodDef *wakeup;            /* Borrowed: of the builtin that wakes a task, once one was seen */
-    destructor task_dealloc;
+    destructor task_dealloc, future_dealloc, task_finalize;
     initproc task_init;
     unaryfunc future_await, task_await;
     PyAsyncMethods future_async, task_async;
@@ -44,11 +46,14 @@ struct run {
     uint64_t count; /* key of what its callback counts down, or 0 */
     uint64_t epoch; /* the recording that it began in */
     PyObject *task; /* Owned; NULL for a scope */
+    bool timer;     /* a scope of a callback that a timer runs */
 };
 
 struct runs {
     uint32_t depth;
-    PyObject *waking; /* Borrowed: what the step under way was woken by, until asyncio has asked for its result */
+    PyObject *waking;        /* Borrowed: what the step under way was woken by, until asyncio has asked for its result */
+    PyObject *awaited;       /* Borrowed, only to compare: the unfinished future that the step awaited last */
+    struct call_stack stack; /* of that await */
     struct run run[MAX_RUNS];
 };
 

@@ -3,8 +3,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "asyncio/cancels.h"
 #include "asyncio/handles.h"
 #include "asyncio/strands.h"
+#include "asyncio/task_waits.h"
 #include "hooks/methods.h"
 #include "hooks/operands.h"
 #include "store/records.h"
@@ -31,22 +33,24 @@ static inline void outcome_set(PyObject *future) {
         put_keyed(keyed_word(KIND_SEND, aio.future_site), key_in(aio.outcome_space, future), aio.future_channel, 0);
 }
 
-static inline void outcome_taken(PyObject *future) {
-    if (!store.active) return;
+/* Returns whether the future is unfinished. */
+static inline bool outcome_taken(PyObject *future) {
+    if (!store.active) return false;
     /* A task that wakes up asks for the result, too; the handle has already told what woke it. */
     if (runs && runs->waking) {
         bool wakes = runs->waking == future && Py_TYPE(future) != aio.future && Py_TYPE(future) != aio.task;
         runs->waking = NULL;
-        if (wakes) return;
+        if (wakes) return false;
     }
-    if (!future_is_done(future)) return;
+    if (!future_is_done(future)) return true;
     if (!is_native(future)) {
         put_keyed(keyed_word(KIND_JOIN, aio.future_site), key_in(aio.outcome_space, future), aio.future_channel, 0);
-        return;
+        return false;
     }
     struct beside *strand = table_find(&strands, future);
     if (strand && strand->epoch == store.epoch)
         put_keyed(keyed_word(KIND_JOIN, aio.task_site), outcome_of_strand(strand->key), aio.future_channel, 0);
+    return false;
 }
 
 #define SETTING(name)                                                                                                 \
@@ -61,11 +65,16 @@ static inline void outcome_taken(PyObject *future) {
     }
 SETTING(f_set_result)
 SETTING(f_set_exception)
-SETTING(f_cancel)
 TAKING(f_result)
 TAKING(f_exception)
 TAKING(t_result)
 TAKING(t_exception)
+
+static PyObject *f_cancel_method(PyObject *future, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+    if (store.active) cancel_future(future, arguments, count, names);
+    outcome_set(future);
+    return call_original(&f_cancel, future, arguments, count, names);
+}
 
 /* The code that adds a callback to a finished future schedules it, but its run also depends on the outcome. So the handle
  * is made in a small scope of its own, and the caller depends on nothing. */
@@ -91,7 +100,10 @@ static PyObject *t_add_done_callback_method(PyObject *task, PyObject *const *arg
 }
 
 static PyObject *t_cancel_method(PyObject *task, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
+    if (store.active) cancel_task(task, arguments, count, names);
+    cancel_passed_on(1);
     PyObject *done = call_original(&t_cancel, task, arguments, count, names);
+    cancel_passed_on(-1);
     if (done != Py_True || !store.active) return done;
     PyObject *pending = PyObject_GetAttrString(task, "_must_cancel");
     if (pending == Py_True) {
@@ -115,18 +127,30 @@ static PyObject *t_set_name_method(PyObject *task, PyObject *const *arguments, P
 }
 
 static PyObject *future_await(PyObject *future) {
-    outcome_taken(future);
+    if (outcome_taken(future)) wait_awaited(future);
     return aio.future_await(future);
 }
 
 static PyObject *task_await(PyObject *task) {
-    outcome_taken(task);
+    if (outcome_taken(task)) wait_awaited(task);
     return aio.task_await(task);
 }
 
 static void task_dealloc(PyObject *task) {
     strand_forget(task);
+    wait_forget(task);
     aio.task_dealloc(task);
+}
+
+static void future_dealloc(PyObject *future) {
+    wait_forget(future);
+    aio.future_dealloc(future);
+}
+
+static void task_finalize(PyObject *task) {
+    struct beside *strand = store.active ? table_find(&strands, task) : NULL;
+    if (strand && strand->epoch == store.epoch && !future_is_done(task)) task_dropped(strand->key);
+    aio.task_finalize(task);
 }
 
 /* Does this call of the constructor run the task's first step at once? */
@@ -204,6 +228,7 @@ PyObject *core_watch_futures(PyObject *module, PyObject *arguments) {
     aio.future_site = site;
     aio.futures = true;
     aio.future = (PyTypeObject *)Py_NewRef(object);
+    aio.future_dealloc = type->tp_dealloc;
     bool patched = patch_method(type, "set_result", &f_set_result, f_set_result_method) &&
                    patch_method(type, "set_exception", &f_set_exception, f_set_exception_method) &&
                    patch_method(type, "cancel", &f_cancel, f_cancel_method) &&
@@ -211,6 +236,7 @@ PyObject *core_watch_futures(PyObject *module, PyObject *arguments) {
                    patch_method(type, "exception", &f_exception, f_exception_method) &&
                    patch_method(type, "add_done_callback", &f_add_done_callback, f_add_done_callback_method) &&
                    patch_await(type, &aio.future_async, &aio.future_await, future_await);
+    type->tp_dealloc = future_dealloc;
     PyType_Modified(type);
     if (!patched) return NULL;
     Py_RETURN_NONE;
@@ -230,6 +256,7 @@ PyObject *core_watch_tasks(PyObject *module, PyObject *arguments) {
     aio.task = (PyTypeObject *)Py_NewRef(object);
     aio.task_dealloc = type->tp_dealloc;
     aio.task_init = type->tp_init;
+    aio.task_finalize = type->tp_finalize;
     bool patched =
         patch_method(type, "cancel", &t_cancel, t_cancel_method) && patch_method(type, "result", &t_result, t_result_method) &&
         patch_method(type, "exception", &t_exception, t_exception_method) &&
@@ -238,6 +265,7 @@ PyObject *core_watch_tasks(PyObject *module, PyObject *arguments) {
         patch_await(type, &aio.task_async, &aio.task_await, task_await) && patch_wrapper(type, "__init__", task_init);
     if (patched) type->tp_init = task_init;
     type->tp_dealloc = task_dealloc;
+    if (aio.task_finalize) type->tp_finalize = task_finalize;
     PyType_Modified(type);
     if (!patched) return NULL;
     Py_RETURN_NONE;

@@ -7,9 +7,6 @@
 #include "store/store.h"
 #include "store/thread_definition.h"
 
-/* What a file belongs to; `stack_places.origin` returns these numbers. */
-enum { PROGRAM = 0, LIBRARY = 1, STANDARD_LIBRARY = 2, CLEW = 3, EVENT_LOOP = 4 };
-
 static struct {
     PyObject *origin; /* Owned: origin(file name) -> number */
     PyObject *site;   /* Owned: site(code, globals, line) -> number of a site */
@@ -22,7 +19,7 @@ static long long number_in(PyObject *dict, PyObject *key) {
     return found ? PyLong_AsLongLong(found) : -1;
 }
 
-static int origin_of(PyCodeObject *code) {
+int stack_origin(PyCodeObject *code) {
     if (!places.known) return CLEW;
     long long known = number_in(places.known, code->co_filename);
     if (known >= 0) return (int)known;
@@ -34,7 +31,7 @@ static int origin_of(PyCodeObject *code) {
     return known >= 0 ? (int)known : LIBRARY;
 }
 
-static uint64_t site_of(PyFrameObject *frame, PyCodeObject *code) {
+uint64_t stack_line(PyFrameObject *frame, PyCodeObject *code) {
     int number = PyFrame_GetLineNumber(frame);
     PyObject *line = PyLong_FromLong(number > 0 ? number : code->co_firstlineno);
     PyObject *key = line ? PyTuple_Pack(2, code, line) : NULL;
@@ -80,7 +77,7 @@ size_t frame_json(PyFrameObject *frame, char *out, size_t room) {
 }
 
 bool code_shown(PyCodeObject *code, bool *last) {
-    int origin = origin_of(code);
+    int origin = stack_origin(code);
     *last = origin == EVENT_LOOP;
     return !*last && origin != CLEW;
 }
@@ -95,7 +92,7 @@ static void walk(visit each, void *state) {
     bool more = true;
     while (frame && more) {
         PyCodeObject *code = PyFrame_GetCode(frame);
-        int origin = origin_of(code);
+        int origin = stack_origin(code);
         if (origin == EVENT_LOOP) more = false;
         else if (origin != CLEW) more = each(frame, code, origin, state);
         Py_DECREF(code);
@@ -116,7 +113,7 @@ static bool choose(PyFrameObject *frame, PyCodeObject *code, int origin, void *s
     struct best *best = state;
     if (origin < best->origin) {
         best->origin = origin;
-        best->site = site_of(frame, code);
+        best->site = stack_line(frame, code);
     }
     return origin != PROGRAM;
 }
@@ -163,6 +160,8 @@ PyObject *core_watch_stack(PyObject *module, PyObject *arguments) {
     if (!places.known || !places.sites) return NULL;
     Py_RETURN_NONE;
 }
+
+bool stack_watched(void) { return places.known; }
 
 PyObject *core_stack_site(PyObject *module, PyObject *ignored) { return PyLong_FromUnsignedLongLong(stack_site()); }
 

@@ -14,6 +14,18 @@
 #define MOST_FRAMES 8
 #define STACK_TEXT 2048
 
+/* What a file belongs to; `origin` of `watch_stack` returns these numbers. */
+enum { PROGRAM = 0, LIBRARY = 1, STANDARD_LIBRARY = 2, CLEW = 3, EVENT_LOOP = 4 };
+
+/* One of these numbers. */
+int stack_origin(PyCodeObject *code);
+
+/* The site of the line that a frame runs. */
+uint64_t stack_line(PyFrameObject *frame, PyCodeObject *code);
+
+/* Whether `watch_stack` was called. */
+bool stack_watched(void);
+
 /* The site of the innermost line of the program's own code on the stack, or of a library's if there is none. 0 if neither
  * is on it. The stack ends where asyncio runs a callback. */
 uint64_t stack_site(void);

@@ -77,8 +77,12 @@ static inline void put_keyed_too(uint64_t word, uint64_t key, uint32_t channel) 
 struct beside {
     PyObject *object; /* Borrowed; NULL for a free place */
     uint64_t key, epoch;
-    PyObject *coroutine; /* Owned: of a task, its coroutine's name */
+    PyObject *coroutine; /* Owned: of a task, its coroutine's name; of a future that is awaited, its fields of a WAIT */
     bool cancelled;      /* of a task, by code that no handle runs */
+    bool limited;        /* of a task, it may run in a block with a time limit */
+    bool timed_out;      /* of a task, a time limit asked for its cancellation; of a future, a time limit released it */
+    uint32_t channel;    /* of a WAIT of a task, 0 when it waits for nothing; of a future that is awaited */
+    uint64_t wait_site, wait_key, cancelled_by;
 };
 
 /* Open addressing, at most half full. */

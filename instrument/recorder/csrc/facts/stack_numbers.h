@@ -1,0 +1,30 @@
+/* Numbers of stacks, for facts that are frequent: the frames of a stack are written once, later facts name its number.
+ *
+ * Such a stack ends at the first line of the program's own code. Invariant: equal numbers in one recording of a process
+ * mean the same frames at the same instructions. No function here leaves an exception set, or changes one that is set. */
+#ifndef CLEW_FACTS_STACK_NUMBERS_H
+#define CLEW_FACTS_STACK_NUMBERS_H
+
+#include "core.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a frame at one instruction waits in. */
+enum { ELSEWHERE = 0, IN_SLEEP = 1, IN_STREAM = 2 };
+
+struct call_stack {
+    uint64_t site; /* as `stack_site` */
+    uint8_t origin;
+    uint8_t innermost; /* what its innermost frame waits in */
+    uint32_t number;   /* 0 when it has none */
+};
+
+/* The calling thread's stack. */
+void stack_capture(struct call_stack *stack);
+
+/* Writes the fields `"stack":…` and, the first time in a recording, `"at":…` of a fact, with a comma before them. Returns the
+ * bytes written. */
+size_t stack_fields(const struct call_stack *stack, char *out, size_t room);
+
+#endif
