@@ -3,7 +3,7 @@
 Invariants: the site of a line is the logging call, and is defined once. The logger's filters have run, so text that they
 redact is not recorded. A message that cannot be formatted is recorded as failed, and the program gets the same error as
 without clew. With ids, the event's id is the record's attribute `clew`: JSON formatters write it as a field, and we append
-it once to plain text.
+it once to plain text. What a stream handler writes for a recorded line is no output line as well.
 """
 
 from __future__ import annotations
@@ -93,8 +93,15 @@ class Lines:
         """Return whether the rate limit admits one more of the selected lines."""
         return self._rate is None or self._rate.admits(site)
 
-    def emit(self, site: int, level: int, name: str, text: str, flags: int = 0) -> None:
+    def emit(
+        self, site: int, level: int, name: str, text: str, flags: int = 0, *, error: BaseException | None = None
+    ) -> None:
+        """Record a line, after the exception that it reports: `error`, or the one that the thread handles now."""
         text = redaction.current().text(text)
+        if error is None:
+            error = sys.exc_info()[1]
+        if error is not None:
+            core.exception_record(error, "handled")
         self._count.number = self._count.so_far() + 1
         core.emit(Kind.LOG, site, level, intern(name), text.encode("utf-8", "backslashreplace"), flags)
 
@@ -138,9 +145,16 @@ def _patch(logging: Any, lines: Lines) -> None:
                 text, flags = f"{record.msg!r} ({type(error).__name__}: its arguments do not fit)", FLAG_FAILED
         if lines.ids and "clew" not in record.__dict__:
             record.clew = event or lines.next_id()
-        lines.emit(site, record.levelno, name, text, flags)
+        lines.emit(site, record.levelno, name, text, flags, error=_error_of(record))
+
+    def stream_begins(_handler: Any, record: Any) -> bool | None:
+        if not lines.selects(record.levelno, record.name):
+            return None
+        core.mute_outputs(True)
+        return True
 
     hook(logging.Logger.callHandlers, handled, parameters=2)
+    hook(logging.StreamHandler.emit, stream_begins, lambda _token, _result: core.mute_outputs(False), parameters=2)
     surround(logging.Formatter, "formatMessage", after=_append_id)
 
 
@@ -160,6 +174,13 @@ def _patch_handlers(handlers: Any) -> None:
                 record.clew = token[1]
 
     hook(handlers.QueueHandler.prepare, prepare, restore, parameters=2)
+
+
+def _error_of(record: Any) -> BaseException | None:
+    """Return the exception that the logging call was given, if any."""
+    given = record.exc_info
+    error = given[1] if type(given) is tuple and len(given) == 3 else None
+    return error if isinstance(error, BaseException) else None
 
 
 def _matches(name: str, prefixes: tuple[str, ...]) -> bool:

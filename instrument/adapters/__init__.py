@@ -2,9 +2,11 @@
 
 MODULES = {
     "callbacks": "asyncio.callbacks",
+    "exceptions": "exceptions",
     "executors": "executors",
     "http": "http",
     "locks": "locks",
+    "outputs": "outputs",
     "processes": "processes.subprocess",
     "queues": "queues",
     "redis_values": "redis_values",

@@ -166,6 +166,27 @@ def hook_end(function: Any, ended: Callable[[Any, bool], None]) -> None:
     _hooked.add(function.__code__)
 
 
+def hook_nested(function: Any, name: str, enter: Callable[..., Any], parameters: int = 1) -> None:
+    """Call `enter` with the first `parameters` arguments at each start of the functions `name` that `function` defines.
+
+    Functions that it defined before are not hooked. Exceptions of `enter` are dropped.
+    """
+    if function.__code__ in _hooked:
+        return
+
+    def start(*arguments: Any) -> None:
+        with contextlib.suppress(Exception):
+            enter(*arguments)
+
+    probes = Probes(0, start=Call(Quiet(start), tuple(range(parameters))))
+    _place(function, lambda code: rewrite(code, lambda found: probes if found.co_name == name else None, _no_record))
+    _hooked.add(function.__code__)
+
+
+def _no_record(_site: int, _kind: int) -> None:
+    return None
+
+
 def hook_return(
     function: Any, returned: Callable[..., None], parameters: int, enter: Callable[..., None] | None = None
 ) -> None:
@@ -215,7 +236,7 @@ def calling_stores(
 
 def _calling(probes: Probes) -> Callable[[CodeType], CodeType]:
     """Return a code rewriter that inserts only the calls of `probes`, without records."""
-    return lambda code: rewrite(code, lambda found: probes if found is code else None, lambda _site, _kind: None)
+    return lambda code: rewrite(code, lambda found: probes if found is code else None, _no_record)
 
 
 def operate(  # the order of the parameters is the order of the places in the function

@@ -7,7 +7,7 @@ edge is a hash and is not redacted, because both ends must compute the same key.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from clew.records.plan.plan import Redact
 
@@ -71,11 +71,19 @@ def _is_sound(pattern: str) -> bool:
 
 
 _current = [Redaction(None)]
+_followers: list[Callable[[], object]] = []
 
 
 def use(redact: Redact | None) -> None:
     """Redact by these rules from now on."""
     _current[0] = Redaction(redact)
+    for changed in _followers:
+        changed()
+
+
+def at_change(changed: Callable[[], object]) -> None:
+    """Call `changed`, which must not raise, when the rules change: it forgets redacted texts."""
+    _followers.append(changed)
 
 
 def current() -> Redaction:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from clew.records.plan.plan import LogCapture, Plan, Rule, Target
 
-ADAPTERS = ("threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http", "sockets")
+FACTS = ("exceptions", "outputs")
+"""Adapters of every plan, unless it says otherwise: exceptions, and lines that the program writes."""
+ADAPTERS = ("threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http", "sockets", *FACTS)
 BUDGET = 0.03
 QUOTA = 2 << 30
 

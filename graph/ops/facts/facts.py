@@ -6,7 +6,7 @@ Invariant: each object names the rows of the graph that it was read from, so tha
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -85,6 +85,9 @@ class Holding:
     """The rows that show it: the HOLD and the RETURN, or the WAIT that names the holder."""
     before_fork: int = 0
     """The uid of the process that took it before this process was forked, else 0."""
+
+
+_AGAIN = Exception_(role="handled")
 
 
 class Facts:
@@ -234,7 +237,17 @@ class Facts:
 
     @cached_property
     def exceptions(self) -> list[Fact[Exception_]]:
-        return self._read(Kind.EXCEPTION, Exception_)
+        """All exceptions. A handled one that was recorded before is recorded without its message; it is given back here."""
+        found: list[Fact[Exception_]] = []
+        full: dict[tuple[Resource, str], Exception_] = {}
+        for fact in sorted(self._read(Kind.EXCEPTION, Exception_), key=lambda fact: (fact.ns, fact.row)):
+            known = full.get((fact.resource, fact.channel))
+            if fact.text == _AGAIN and known is not None:
+                found.append(replace(fact, text=known._replace(role="handled")))
+                continue
+            full[fact.resource, fact.channel] = fact.text
+            found.append(fact)
+        return sorted(found, key=lambda fact: fact.row)
 
     @cached_property
     def ended(self) -> dict[int, Fact[Ended]]:

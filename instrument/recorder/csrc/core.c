@@ -27,6 +27,8 @@
 #include "callbacks/signals.h"
 #include "calls/budget.h"
 #include "calls/probes.h"
+#include "facts/exceptions.h"
+#include "facts/outputs.h"
 #include "facts/stack.h"
 #include "facts/waits.h"
 #include "hooks/observed_attribute.h"
@@ -278,6 +280,13 @@ static PyMethodDef methods[] = {
     {"object_key", core_object_key, METH_O, "object_key(object): a key for its whole life in this process."},
     {"wait", core_wait, METH_VARARGS, "wait(channel, key, limit, fields): record that this thread begins to wait."},
     {"wake", core_wake, METH_VARARGS, "wake(wait, end): record how the wait ended."},
+    {"watch_exceptions", core_watch_exceptions, METH_VARARGS, "watch_exceptions(redact, intern, channel of gaps)."},
+    {"exception_record", core_exception_record, METH_VARARGS, "exception_record(error, role): record it and return its key."},
+    {"exceptions_over", core_exceptions_over, METH_NOARGS, "exceptions_over(): mark the ends of gaps."},
+    {"watch_outputs", core_watch_outputs, METH_VARARGS,
+     "watch_outputs(text file, os.write, redact, channel of gaps): record lines of the descriptors 1 and 2."},
+    {"mute_outputs", core_mute_outputs, METH_O, "mute_outputs(on): what this thread writes now is recorded otherwise."},
+    {"outputs_over", core_outputs_over, METH_NOARGS, "outputs_over(): record this thread's unfinished lines."},
     {"waiter", core_waiter, METH_NOARGS, "waiter(): a lock that a condition makes for one wait."},
     {NULL, NULL, 0, NULL},
 };

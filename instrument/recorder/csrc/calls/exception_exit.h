@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-/* The word of the end of a call that `error` (or NULL) left, given that of an UNWIND. */
+/* Records the exception that leaves a call, unless it only ends an iteration, and returns the word of the call's end,
+ * given that of an UNWIND. `error` may be NULL. */
 uint64_t ended(uint64_t word, PyObject *error);
 
 #endif

@@ -8,7 +8,7 @@
 #include "store/thread_definition.h"
 
 static struct {
-    PyObject *origin; /* Owned: origin(file name) -> number */
+    PyObject *origin; /* Owned: origin(file name) -> an `enum origin` */
     PyObject *site;   /* Owned: site(code, globals, line) -> number of a site */
     PyObject *known;  /* Owned: {file name: number} */
     PyObject *sites;  /* Owned: {(code, line): site} */
@@ -19,20 +19,20 @@ static long long number_in(PyObject *dict, PyObject *key) {
     return found ? PyLong_AsLongLong(found) : -1;
 }
 
-int stack_origin(PyCodeObject *code) {
+enum origin code_origin(PyCodeObject *code) {
     if (!places.known) return CLEW;
     long long known = number_in(places.known, code->co_filename);
-    if (known >= 0) return (int)known;
+    if (known >= 0) return (enum origin)known;
     PyObject *number = PyErr_Occurred() ? NULL : PyObject_CallOneArg(places.origin, code->co_filename);
     if (number) PyDict_SetItem(places.known, code->co_filename, number);
     known = number ? PyLong_AsLong(number) : -1;
     Py_XDECREF(number);
     PyErr_Clear();
-    return known >= 0 ? (int)known : LIBRARY;
+    return known >= 0 ? (enum origin)known : LIBRARY;
 }
 
-uint64_t stack_line(PyFrameObject *frame, PyCodeObject *code) {
-    int number = PyFrame_GetLineNumber(frame);
+uint64_t line_site(PyFrameObject *frame, PyCodeObject *code, int number) {
+    if (!places.sites) return 0;
     PyObject *line = PyLong_FromLong(number > 0 ? number : code->co_firstlineno);
     PyObject *key = line ? PyTuple_Pack(2, code, line) : NULL;
     long long known = key ? number_in(places.sites, key) : -1;
@@ -77,7 +77,7 @@ size_t frame_json(PyFrameObject *frame, char *out, size_t room) {
 }
 
 bool code_shown(PyCodeObject *code, bool *last) {
-    int origin = stack_origin(code);
+    enum origin origin = code_origin(code);
     *last = origin == EVENT_LOOP;
     return !*last && origin != CLEW;
 }
@@ -92,7 +92,7 @@ static void walk(visit each, void *state) {
     bool more = true;
     while (frame && more) {
         PyCodeObject *code = PyFrame_GetCode(frame);
-        int origin = stack_origin(code);
+        int origin = code_origin(code);
         if (origin == EVENT_LOOP) more = false;
         else if (origin != CLEW) more = each(frame, code, origin, state);
         Py_DECREF(code);
@@ -113,7 +113,7 @@ static bool choose(PyFrameObject *frame, PyCodeObject *code, int origin, void *s
     struct best *best = state;
     if (origin < best->origin) {
         best->origin = origin;
-        best->site = stack_line(frame, code);
+        best->site = line_site(frame, code, PyFrame_GetLineNumber(frame));
     }
     return origin != PROGRAM;
 }

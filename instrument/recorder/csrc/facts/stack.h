@@ -14,15 +14,6 @@
 #define MOST_FRAMES 8
 #define STACK_TEXT 2048
 
-/* What a file belongs to; `origin` of `watch_stack` returns these numbers. */
-enum { PROGRAM = 0, LIBRARY = 1, STANDARD_LIBRARY = 2, CLEW = 3, EVENT_LOOP = 4 };
-
-/* One of these numbers. */
-int stack_origin(PyCodeObject *code);
-
-/* The site of the line that a frame runs. */
-uint64_t stack_line(PyFrameObject *frame, PyCodeObject *code);
-
 /* Whether `watch_stack` was called. */
 bool stack_watched(void);
 
@@ -42,6 +33,15 @@ size_t code_json(PyCodeObject *code, int instruction, char *out, size_t room);
 
 /* Does code belong into a stack? Sets `last` if the stack ends here, at the event loop. */
 bool code_shown(PyCodeObject *code, bool *last);
+
+/* What a file belongs to; `origin` of `watch_stack` returns these numbers. */
+enum origin { PROGRAM = 0, LIBRARY = 1, STANDARD_LIBRARY = 2, CLEW = 3, EVENT_LOOP = 4 };
+
+/* What the file of a function belongs to; CLEW if that is not known. */
+enum origin code_origin(PyCodeObject *code);
+
+/* The site of a line of a frame's function; 0 if there is none. */
+uint64_t line_site(PyFrameObject *frame, PyCodeObject *code, int line);
 
 PyObject *core_watch_stack(PyObject *module, PyObject *arguments);
 PyObject *core_stack_site(PyObject *module, PyObject *ignored);

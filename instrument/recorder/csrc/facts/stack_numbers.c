@@ -56,7 +56,7 @@ static int32_t place_of(PyFrameObject *frame, PyCodeObject *code) {
     for (; places[i].code; i = (i + 1) & mask)
         if (places[i].code == code && places[i].instruction == instruction) return (int32_t)i;
     if (places_used >= MOST_PLACES) return -1;
-    struct place made = {.instruction = instruction, .origin = (uint8_t)stack_origin(code), .waits = waits_in(code)};
+    struct place made = {.instruction = instruction, .origin = (uint8_t)code_origin(code), .waits = waits_in(code)};
     if (made.origin < CLEW) {
         char json[1200];
         made.size = (uint32_t)frame_json(frame, json, sizeof json);
@@ -108,7 +108,8 @@ void stack_capture(struct call_stack *stack) {
             if (!frames) stack->innermost = places[at].waits;
             if (frames < MOST_FRAMES) frame_places[frames++] = (uint32_t)at;
             if (origin < stack->origin) {
-                if (!places[at].site) places[at].site = (uint32_t)stack_line(frame, places[at].code);
+                if (!places[at].site)
+                    places[at].site = (uint32_t)line_site(frame, places[at].code, PyFrame_GetLineNumber(frame));
                 stack->origin = origin;
                 stack->site = places[at].site;
             }

@@ -73,6 +73,20 @@ PyObject *call_original(const struct patched *patched, PyObject *object, PyObjec
     return PyObject_Vectorcall(patched->original, stack, (size_t)count + 1, names);
 }
 
+bool builtin_patch(PyObject *builtin, struct patched *patched, method ours) {
+    PyCFunctionObject *object = (PyCFunctionObject *)builtin, *shape;
+    patched->original = PyCFunction_NewEx(object->m_ml, object->m_self, object->m_module);
+    patched->definition = *object->m_ml;
+    patched->definition.ml_meth = (PyCFunction)(void (*)(void))ours;
+    patched->definition.ml_flags = METH_FASTCALL | METH_KEYWORDS;
+    shape = patched->original ? (PyCFunctionObject *)PyCFunction_NewEx(&patched->definition, NULL, NULL) : NULL;
+    if (!shape) return false;
+    object->m_ml = &patched->definition;
+    object->vectorcall = shape->vectorcall;
+    Py_DECREF(shape);
+    return true;
+}
+
 PyCFunction plain_method(PyTypeObject *type, const char *name) {
     PyMethodDef *found = method_find(type, name);
     if (found && found->ml_flags == METH_NOARGS) return found->ml_meth;

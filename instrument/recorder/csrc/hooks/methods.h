@@ -36,6 +36,10 @@ struct patched {
 PyObject *call_original(const struct patched *patched, PyObject *object, PyObject *const *arguments, Py_ssize_t count,
                         PyObject *names);
 
+/* Makes a builtin function do what `ours` does; the original becomes an object of its own. Returns false and an error if it
+ * cannot. */
+bool builtin_patch(PyObject *builtin, struct patched *patched, method ours);
+
 /* The C function of a method without arguments, to be called without a lookup; NULL and an error for another kind of
  * method. */
 PyCFunction plain_method(PyTypeObject *type, const char *name);

@@ -28,21 +28,6 @@ static int file_begins(PyObject *object, PyObject *arguments, PyObject *keywords
     return failed;
 }
 
-/* Makes a builtin function do what ours does; the original becomes an object of its own. */
-static bool builtin_patch(PyObject *builtin, struct patched *patched, method ours) {
-    PyCFunctionObject *object = (PyCFunctionObject *)builtin, *shape;
-    patched->original = PyCFunction_NewEx(object->m_ml, object->m_self, object->m_module);
-    patched->definition = *object->m_ml;
-    patched->definition.ml_meth = (PyCFunction)(void (*)(void))ours;
-    patched->definition.ml_flags = METH_FASTCALL | METH_KEYWORDS;
-    shape = patched->original ? (PyCFunctionObject *)PyCFunction_NewEx(&patched->definition, NULL, NULL) : NULL;
-    if (!shape) return false;
-    object->m_ml = &patched->definition;
-    object->vectorcall = shape->vectorcall;
-    Py_DECREF(shape);
-    return true;
-}
-
 PyObject *core_watch_streams(PyObject *module, PyObject *arguments) {
     unsigned long long salt;
     if (!PyArg_ParseTuple(arguments, "K(III)(III):watch_streams", &salt, &streams.socket_channel, &streams.socket_send,
