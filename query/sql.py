@@ -50,6 +50,12 @@ VIEWS: Mapping[str, str] = {
     " from read_parquet({templates}, file_row_number = true)) t on t.number = p.template",
     "logs": "select event, ts, {level} as level, channel as logger, location, strand, text"
     " from payloads join events on payloads.event = events.id where events.kind = 'log'",
+    "exceptions": "select event, ts, channel as type, text ->> '$.message' as message,"
+    " coalesce(text ->> '$.role', 'raised') as role, key, (text ->> '$.cause')::ubigint as cause,"
+    " (text ->> '$.context')::ubigint as context, location, strand"
+    " from payloads join events on payloads.event = events.id where events.kind = 'exception'",
+    "outputs": "select event, ts, key as descriptor, location, strand, text"
+    " from payloads join events on payloads.event = events.id where events.kind = 'output'",
     "calls": "",
     "gaps": "",
     "machines": "",

@@ -9,6 +9,7 @@ from clew.graph.logs.timestamps import NEAR_NS
 from clew.graph.model.event import LEVEL_NAMES
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.model.text_templates import TESTS
+from clew.graph.ops.facts.facts import Facts
 from clew.records.format.event import FLAG_FAILED, Kind
 
 I64 = npt.NDArray[np.int64]
@@ -47,6 +48,34 @@ def find_logs(
     if text is not None:
         rows = rows[texts_pass(graph, rows, "contains", text)]
     return rows
+
+
+def find_outputs(graph: ExecutionGraph, text: str) -> I64:
+    """Return the output lines that contain a text, ascending."""
+    rows = np.flatnonzero(graph.kind == Kind.OUTPUT)
+    return rows[texts_pass(graph, rows, "contains", text)]
+
+
+def find_exceptions(graph: ExecutionGraph, text: str) -> I64:
+    """Return the first record of each exception that a text names, ascending: its type (`KeyError`, `json.JSONDecodeError`),
+    a part of its message, or both (`KeyError: 'sku-7'`)."""
+    wanted = text.strip()
+    name, colon, part = wanted.partition(":")
+    first: dict[tuple[int, int], int] = {}
+    for fact in Facts.of(graph).exceptions:
+        own = exception_name(fact.channel)
+        named = {own, fact.channel, own.rpartition(".")[2]}
+        is_meant = wanted in named or bool(colon and name in named and part.strip() in fact.text.message)
+        if wanted and (is_meant or wanted in fact.text.message):
+            known = first.get(fact.resource)
+            if known is None or fact.ns < graph.at("ts", known):
+                first[fact.resource] = fact.row
+    return np.array(sorted(first.values()), np.int64)
+
+
+def exception_name(channel: str) -> str:
+    """Return an exception type's name as a traceback has it: without `__main__`."""
+    return channel.removeprefix("__main__.")
 
 
 def texts_pass(graph: ExecutionGraph, rows: I64, test: str, value: str) -> npt.NDArray[np.bool_]:

@@ -10,7 +10,11 @@ import numpy as np
 from clew.graph.model.event import LEVEL_NAMES
 from clew.graph.model.gaps import between
 from clew.graph.model.graph import ExecutionGraph, RegionKind
+from clew.graph.ops.diagnoses.words import kind_of
+from clew.graph.ops.facts.facts import Facts
+from clew.graph.ops.find_events import exception_name
 from clew.records.format.event import EdgeKind, Kind
+from clew.records.format.facts import Cancel, Ended, Exception_, Wake, load
 from clew.server.text import units
 from clew.server.text.mechanisms import mechanism
 
@@ -85,11 +89,54 @@ def event_title(graph: ExecutionGraph, event: int) -> str:
             return f"{channel} = {text}" if text else channel or who
         case Kind.GAP:
             return text if graph.is_over(event) else f"events are missing here: {text}"
+        case Kind.EXCEPTION:
+            return exception_title(graph, event)
+        case Kind.OUTPUT:
+            return text
+        case Kind.WAIT:
+            return f"{who} waits for {kind_of(channel)}"
+        case Kind.WAKE:
+            end = load(Wake, graph.text(event)).end
+            return f"{who} {_WAKES.get(end, 'waits no longer')} ({kind_of(channel)})"
+        case Kind.HOLD:
+            return f"{who} took {kind_of(channel)}"
+        case Kind.RETURN:
+            return f"{who} gave {kind_of(channel)} back"
+        case Kind.CANCEL:
+            cancel = load(Cancel, graph.text(event))
+            return f"{who} cancelled {cancel.target or 'a task'}" + (" (a time limit)" if cancel.deadline else "")
+        case Kind.ENDED:
+            strand = graph.strand_of(event)
+            how = "was cancelled" if load(Ended, graph.text(event)).end == "cancelled" else "ended by an exception"
+            return f"{strand.kind} {strand.name} {how}"
         case Kind.STEP_BEGIN | Kind.STEP_END:
             strand = graph.strand_of(event)
             return f"{strand.kind} {strand.name} {'runs' if kind == Kind.STEP_BEGIN else 'pauses'}"
         case _:
             return f"{who} {graph.event(event).kind.replace('_', ' ')}"
+
+
+def exception_title(graph: ExecutionGraph, event: int) -> str:
+    """Return `KeyError: 'sku-7' was raised in price`, for an EXCEPTION of any role."""
+    fact = load(Exception_, graph.text(event))
+    if not fact.message and not fact.at and fact.role == "handled":  # recorded without its message, as it was before
+        fact = next((known.text for known in Facts.of(graph).exceptions if known.row == event), fact)
+    name = exception_name(graph.channel(event)) or "an exception"
+    said = shorten(f"{name}: {fact.message}" if fact.message else name)
+    strand = graph.strand_of(event)
+    match fact.role:
+        case "handled":
+            return f"{said} was being handled"
+        case "ended":
+            return f"{said} ended {strand.kind} {strand.name}"
+        case "unretrieved":
+            return f"{said} was never taken from its task"
+        case _:
+            place = fact.at[0].function.rpartition(".<locals>.")[2] if fact.at else ""
+            return f"{said} was raised" + (f" in {place}" if place else "")
+
+
+_WAKES = {"timeout": "waited in vain", "cancelled": "was cancelled while it waited", "failed": "failed while it waited"}
 
 
 def edge_title(graph: ExecutionGraph, source: int, target: int, kind: int, channel: str) -> str:

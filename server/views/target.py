@@ -1,4 +1,5 @@
-"""Resolves the user's target (an event, words of a log message, a location, a function) to the events a view starts
+"""Resolves the user's target (an event, words of a log message, of an exception or of an output line, a location, a
+function) to the events a view starts
 from.
 
 Invariant: a target without events raises `NothingFound`, whose text names alternatives.
@@ -35,6 +36,7 @@ Direction = Literal["backward", "forward"]
 NEAR_MATCHES = 3
 SHOWN_FILES = 4
 ERROR_LEVEL, WARNING_LEVEL = 40, 30
+STDERR = 2
 
 
 class NothingFound(ClewError):
@@ -97,10 +99,12 @@ def find_in_snapshot(
 
 def _log_text(run: Run, text: str, every: bool) -> Found:
     from clew.graph.logs.match_line import find_line
-    from clew.graph.ops.find_events import find_logs
+    from clew.graph.ops.find_events import find_exceptions, find_logs, find_outputs
 
     graph = run.graph
     found = by_time(graph, find_logs(graph, text=text))
+    if not found:
+        found = by_time(graph, find_exceptions(graph, text)) or by_time(graph, find_outputs(graph, text))
     if not found:
         # A whole line, with its time and level, or in JSON.
         line = find_line(graph, text)
@@ -121,7 +125,7 @@ def no_such_text(run: Run, text: str) -> str:
         return f"no log line of run {run.info.name} has {text!r}; {text} is a run: use --run {text}"
     logs = graph.rows_of([Kind.LOG])
     if not len(logs):
-        hint = "does it log through `logging`, and does the spec say `logs`?"
+        hint = "no exception or output line has the text either; does it log through `logging`, and does the spec say `logs`?"
         if run.info.imported:
             hint = "the imported trace has none; import its log file along with it"
         return f"run {run.info.name} recorded no log line; {hint}{but(run)}"
@@ -240,9 +244,10 @@ def _function(session: Session, run: Run, label: str, task: Task, direction: Dir
 
 
 def _newest_trouble(run: Run) -> Found:
-    """Return the last error of the newest failed test, else the newest error line, else the newest warning. Otherwise,
-    for a failed program, return the exception that left its outermost call last, else the end of the last request, else
-    the last event."""
+    """Return the last error of the newest failed test, else the newest of the error lines (logged, or written to stderr)
+    and of the exceptions that ended a thread, a task or the program, else the newest warning. Otherwise, for a failed
+    program, return the exception that left its outermost call last, else the end of the last request, else the last
+    event."""
     graph = run.graph
     if not len(graph):
         raise NothingFound(nothing_recorded(run))
@@ -254,6 +259,8 @@ def _newest_trouble(run: Run) -> Found:
     levels = graph.extensions.key[graph.ext[logs]] if len(logs) else logs
     for least in (ERROR_LEVEL, WARNING_LEVEL):
         found = by_time(graph, logs[levels >= least])
+        if least == ERROR_LEVEL:
+            found = by_time(graph, np.array([*found, *_uncaught(graph), *_printed_errors(graph)], np.int64))
         if found:
             return Found(run, (found[0],), event_title(graph, found[0]), len(found))
     failed = run.info.exit_code not in (0, None)
@@ -273,6 +280,24 @@ def _newest_trouble(run: Run) -> Found:
         return Found(run, (event,), f"{event_title(graph, requests[0])}: the newest request, {why}", len(requests))
     last = int(np.argmax(graph.ts))
     return Found(run, (last,), f"{event_title(graph, last)}: the last event, {why}")
+
+
+def _uncaught(graph: ExecutionGraph) -> list[int]:
+    """Return the exceptions that nobody caught, except for those that are meant to end a program."""
+    from clew.graph.ops.facts.facts import Facts
+
+    quiet = {"SystemExit", "KeyboardInterrupt", "asyncio.CancelledError"}
+    facts = Facts.of(graph).exceptions if len(graph.rows_of([Kind.EXCEPTION])) else []
+    return [fact.row for fact in facts if fact.text.role in ("ended", "unretrieved") and fact.channel not in quiet]
+
+
+def _printed_errors(graph: ExecutionGraph) -> list[int]:
+    """Return lines on stderr that begin with ERROR or CRITICAL. A traceback's exception is an event itself."""
+    outputs = graph.rows_of([Kind.OUTPUT])
+    if not len(outputs):
+        return []
+    errors = outputs[graph.extensions.key[graph.ext[outputs]] == STDERR]
+    return [row for row in errors.tolist() if graph.text(row).startswith(("ERROR", "CRITICAL"))]
 
 
 def _ended(run: Run) -> str:
