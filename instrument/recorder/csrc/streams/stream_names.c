@@ -87,9 +87,10 @@ static uint64_t peer_inode(int fd) {
     return peer;
 }
 
-static void stream_name(struct stream *stream, uint64_t out, uint64_t in) {
-    stream->out.key = out;
-    stream->in.key = in;
+/* The keys of the two directions differ in their lowest bit, so that a reader finds the other direction of a connection. */
+static void stream_name(struct stream *stream, uint64_t name, bool odd_out, bool odd_in) {
+    stream->out.key = (name & ~(uint64_t)1) | odd_out;
+    stream->in.key = (name & ~(uint64_t)1) | odd_in;
     stream->naming = NAMED;
 }
 
@@ -105,20 +106,19 @@ COLD bool stream_name_now(struct stream *stream, int fd) {
             stream_drop(fd);
             return false;
         }
-        uint64_t to = name_mix(streams.salt + 1, &inode, sizeof inode), back = name_mix(streams.salt + 2, &inode, sizeof inode);
-        stream_name(stream, connected ? to : back, connected ? back : to);
+        stream_name(stream, name_mix(streams.salt + 1, &inode, sizeof inode), connected, !connected);
         return true;
     }
-    struct endpoint ends[2], reversed[2];
+    struct endpoint ends[2];
     bool local, ignored;
     if (!endpoint_of(&own, &ends[0], &local) || !endpoint_of(&other, &ends[1], &ignored)) {
         stream_drop(fd);
         return false;
     }
-    reversed[0] = ends[1];
-    reversed[1] = ends[0];
-    uint64_t salt = local ? streams.salt : 0;
-    stream_name(stream, name_mix(salt, ends, sizeof ends), name_mix(salt, reversed, sizeof reversed));
+    /* A socket that is connected to itself has one direction. */
+    int order = memcmp(&ends[0], &ends[1], sizeof ends[0]);
+    struct endpoint sorted[2] = {ends[order > 0], ends[order <= 0]};
+    stream_name(stream, name_mix(local ? streams.salt : 0, sorted, sizeof sorted), order > 0, order < 0);
     return true;
 }
 

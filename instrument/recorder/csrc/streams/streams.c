@@ -52,7 +52,7 @@ void stream_pair(long one, long other, bool is_pipe) {
     struct stream *near = stream_new(one, NAMED, is_pipe), *far = stream_new(other, NAMED, is_pipe);
     if (!near || !far) return;
     near->in.key = far->out.key = key_fresh();
-    if (!is_pipe) near->out.key = far->in.key = key_fresh();
+    if (!is_pipe) near->out.key = far->in.key = near->in.key ^ 1;
 }
 
 void stream_share(long fd, long copy) {
