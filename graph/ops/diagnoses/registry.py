@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from clew.graph.ops.diagnoses.control import (
+    cancellation_swallowed,
+    cancelled_by,
+    cleanup_interrupted,
+    endless_reschedule,
+    exception_not_taken,
+    wake_up_lost,
+)
+from clew.graph.ops.diagnoses.data import closed_before_use, exception_behind, race, reply_of_another
 from clew.graph.ops.diagnoses.finding import Finding
 from clew.graph.ops.facts.facts import Facts
 
-DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = ()
+DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = (
+    reply_of_another.find,
+    wake_up_lost.find,
+    cleanup_interrupted.find,
+    cancellation_swallowed.find,
+    endless_reschedule.find,
+    closed_before_use.find,
+    race.find,
+    exception_not_taken.find,
+)
+REASONS: tuple[Callable[[Facts], list[Finding]], ...] = (exception_behind.find, cancelled_by.find)
+"""Plain reasons: they explain an event, but name no fault."""
 
 
 def findings(facts: Facts) -> list[Finding]:

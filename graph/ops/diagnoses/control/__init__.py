@@ -1,0 +1,1 @@
+"""Diagnoses about control: cancellations, wake-ups, and tasks that schedule themselves."""

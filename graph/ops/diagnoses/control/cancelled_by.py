@@ -1,0 +1,86 @@
+"""Name who cancelled a task: the plain reason for an interruption, which is not a fault by itself."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
+from clew.graph.ops.diagnoses.places import fact_place, in_brackets
+from clew.graph.ops.diagnoses.words import offset, who
+from clew.graph.ops.facts.facts import Fact, Facts
+from clew.records.format.facts import Cancel
+
+KIND = "cancelled-by"
+_SCOPES = {
+    "asyncio.timeout": "the time limit",
+    "asyncio.taskgroup": "the task group",
+    "anyio.scope": "the cancel scope",
+}
+
+
+def cancels_of(facts: Facts) -> dict[int, list[Fact[Cancel]]]:
+    """Return the accepted cancellations of each recorded task, in the order of time."""
+    known: dict[int, list[Fact[Cancel]]] | None = facts.graph.answers.get("cancels of strands")
+    if known is None:
+        found = defaultdict(list)
+        for cancel in sorted(facts.cancels, key=lambda cancel: cancel.ns):
+            strand = facts.strand_with_key(cancel.process, cancel.key)
+            if strand >= 0 and cancel.text.accepted:
+                found[strand].append(cancel)
+        known = facts.graph.answers["cancels of strands"] = dict(found)
+    return known
+
+
+def cancelled_by(facts: Facts, strand: int, row: int) -> Finding | None:
+    """Return who cancelled a task that was interrupted at or before a row of its own, None if nobody did.
+
+    The cancellation is the last one that the task had before the row. The row must show the interruption: it ends a
+    wait or the task as cancelled, or follows such a row.
+    """
+    ns = facts.graph.at("ts", row)
+    earlier = [cancel for cancel in cancels_of(facts).get(strand, ()) if cancel.ns <= ns]
+    if not earlier:
+        return None
+    cancel = earlier[-1]
+    shown = _interruption(facts, strand, cancel, ns)
+    if shown < 0:
+        return None
+    return Finding(KIND, Reason.CONTROL, (cancel_claim(facts, strand, cancel, shown),), (Victim(strand, shown, -1),))
+
+
+def _interruption(facts: Facts, strand: int, cancel: Fact[Cancel], until_ns: int) -> int:
+    """Return the first row where a task was interrupted after a cancellation, -1 if there is none."""
+    rows = [
+        wait.wake.row
+        for wait in facts.waits_of.get(strand, ())
+        if wait.wake and wait.end == "cancelled" and cancel.ns <= wait.wake.ns <= until_ns
+    ]
+    ended = facts.ended.get(strand)
+    if ended and ended.text.end == "cancelled" and cancel.ns <= ended.ns <= until_ns:
+        rows.append(ended.row)
+    return min(rows, default=-1)
+
+
+def cancel_claim(facts: Facts, strand: int, cancel: Fact[Cancel], *more: int) -> Claim:
+    """Return the sentence that says who cancelled a task, where and when."""
+    task, at = who(facts, strand), in_brackets(fact_place(facts, cancel))
+    scope = _SCOPES.get(cancel.channel, "")
+    if cancel.text.deadline:
+        text = f"A time limit cancelled {task} at {offset(cancel.ns)}{at}"
+    elif scope:
+        name = f" {cancel.text.target}" if cancel.text.target and cancel.text.target != task else ""
+        text = f"{who(facts, cancel.strand)} cancelled {scope}{name} of {task} at {offset(cancel.ns)}{at}"
+    elif cancel.strand == strand:
+        text = f"{task} cancelled itself at {offset(cancel.ns)}{at}"
+    else:
+        text = f"{who(facts, cancel.strand)} cancelled {task} at {offset(cancel.ns)}{at}"
+    message = f": {cancel.text.message}" if cancel.text.message else ""
+    return Claim(f"{text}{message}.", (cancel.row, *more))
+
+
+def find(facts: Facts) -> list[Finding]:
+    """Return who cancelled each task that ended as cancelled."""
+    found = (
+        cancelled_by(facts, strand, ended.row) for strand, ended in facts.ended.items() if ended.text.end == "cancelled"
+    )
+    return [finding for finding in found if finding]

@@ -1,0 +1,133 @@
+"""Find wake-ups that were lost: they went to a waiter that was cancelled and did not pass them on.
+
+The event loop runs one step of a task for its wake-up and its cancellation. If the wake-up came first, the object
+counts the waiter as woken, but the waiter never used the wake-up. Another waiter of the object should then have it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from clew.graph.ops.diagnoses.control.cancelled_by import cancel_claim, cancels_of
+from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
+from clew.graph.ops.diagnoses.places import in_brackets, place
+from clew.graph.ops.diagnoses.words import offset, seconds, thing, who
+from clew.graph.ops.facts.facts import Fact, Facts, Waiting
+from clew.records.format.event import Kind
+from clew.records.format.facts import Cancel
+
+KIND = "wake-up-lost"
+_OBJECTS = frozenset({"asyncio.condition", "asyncio.lock", "asyncio.semaphore", "asyncio.queue", "asyncio.event"})
+_HANDLE = "asyncio.handle"
+
+
+def find(facts: Facts) -> list[Finding]:
+    """Return the lost wake-ups of a run."""
+    cancels = cancels_of(facts)
+    lost = [
+        (wait, cancel)
+        for strand in cancels
+        for wait in facts.waits_of.get(strand, ())
+        if wait.end == "cancelled" and wait.begin.channel in _OBJECTS
+        for cancel in [_cancel_of(wait, cancels[strand])]
+        if cancel
+    ]
+    if not lost:
+        return []
+    sources = _wake_ups(facts, {wait.strand for wait, _ in lost})
+    found = []
+    for wait, cancel in lost:
+        giver = _giver(facts, wait, cancel, sources.get(wait.strand, ()))
+        starved = _starved(facts, wait, cancel) if giver >= 0 else []
+        if starved:
+            found.append(_finding(facts, wait, cancel, giver, starved))
+    return found
+
+
+def _cancel_of(wait: Waiting, cancels: list[Fact[Cancel]]) -> Fact[Cancel] | None:
+    """Return the cancellation that interrupted a wait."""
+    inside = [cancel for cancel in cancels if wait.wake and wait.begin.ns <= cancel.ns <= wait.wake.ns]
+    return inside[0] if inside else None
+
+
+def _wake_ups(facts: Facts, strands: set[int]) -> dict[int, list[tuple[int, int]]]:
+    """Return the edges that made the loop run steps of some tasks, as pairs of a target and a source row."""
+    graph = facts.graph
+    found = defaultdict(list)
+    edges = np.flatnonzero(graph.edge_channel == graph.channel_ids.get(_HANDLE, -1))
+    edges = edges[np.isin(graph.strand[graph.edge_dst[edges]], list(strands))]
+    for target, source in zip(graph.edge_dst[edges].tolist(), graph.edge_src[edges].tolist(), strict=True):
+        if graph.at("kind", target) == Kind.JOIN:
+            found[graph.at("strand", target)].append((target, source))
+    return {strand: sorted(pairs) for strand, pairs in found.items()}
+
+
+def _giver(facts: Facts, wait: Waiting, cancel: Fact[Cancel], sources: list[tuple[int, int]] | tuple[()]) -> int:
+    """Return the row that woke a waiter before it was cancelled, -1 if nothing did.
+
+    A step that a wake-up and a cancellation cause has an edge from each. A cancellation without an earlier wake-up
+    settles the future itself, so that there is one edge.
+    """
+    assert wait.wake
+    graph = facts.graph
+    inside = [
+        source
+        for target, source in sources
+        if wait.begin.row < target <= wait.wake.row and graph.at("ts", source) >= wait.begin.ns
+    ]
+    inside.sort(key=lambda source: graph.at("ts", source))
+    if len(inside) >= 2 and graph.at("ts", inside[0]) < cancel.ns:
+        return inside[0]
+    return -1
+
+
+def _starved(facts: Facts, wait: Waiting, cancel: Fact[Cancel]) -> list[Waiting]:
+    """Return the waits for the same object that the wake-up should have ended, and that it did not end."""
+    assert wait.wake
+    others = [
+        other
+        for other in facts.waits_for.get(wait.resource, ())
+        if other.strand != wait.strand and other.begin.ns < cancel.ns and other.until_ns(facts.last_ns) > wait.wake.ns
+    ]
+    if not others or any(other.end == "satisfied" for other in others):
+        return []
+    cancels = cancels_of(facts)
+    waited = []
+    for other in others:
+        at_once = any(cancel.ns <= asked.ns <= wait.wake.ns for asked in cancels.get(other.strand, ()))
+        if not at_once and other.end in ("timeout", "never", "cancelled"):
+            waited.append(other)
+    return waited
+
+
+def _finding(facts: Facts, wait: Waiting, cancel: Fact[Cancel], giver: int, starved: list[Waiting]) -> Finding:
+    assert wait.wake
+    graph = facts.graph
+    name, waiter = thing(wait, facts), who(facts, wait.strand)
+    woke = Claim(
+        f"{who(facts, graph.at('strand', giver))} woke {waiter}, which waited for {name}, at "
+        f"{offset(graph.at('ts', giver))}{in_brackets(place(facts, giver))}.",
+        (wait.begin.row, giver),
+    )
+    asked = cancel_claim(facts, wait.strand, cancel, wait.wake.row)
+    asked = Claim(
+        f"{asked.text[:-1]}, before {waiter} went on, and {waiter} did not pass the wake-up on.", asked.events
+    )
+    ends = {
+        "never": "to the end of the recording",
+        "timeout": "until its time limit",
+        "cancelled": "until it was cancelled",
+    }
+    first = starved[0]
+    waited = seconds(first.until_ns(facts.last_ns) - first.begin.ns)
+    also = f", as did {len(starved) - 1} more" if len(starved) > 1 else ""
+    names = f"{who(facts, first.strand)} waited for {name} for {waited}, {ends[first.end]}{also}: nothing woke it."
+    rows = tuple(row for other in starved[:10] for row in other.rows)
+    return Finding(
+        KIND,
+        Reason.RESOURCE,
+        (woke, asked, Claim(names, rows)),
+        tuple(Victim(other.strand, other.begin.row, -1) for other in starved),
+    )

@@ -1,0 +1,1 @@
+"""Diagnoses about data: bytes, state, exceptions, and objects that were closed."""
