@@ -18,7 +18,7 @@ def naive(strands):
     """Return per event its call and the call that runs after it, and per call its end and caller."""
     call, inner, ends, callers, row = [], [], {}, {}, 0
     for records in strands:
-        stack, asleep = [], []
+        stack, asleep, aside, slept = [], [], [], {}
         for kind, site in records:
             mine = stack[-1] if stack else -1
             if kind == E or (kind == R and not any(sites == site for sites, _ in asleep)):
@@ -30,22 +30,63 @@ def naive(strands):
                 place = max(place for place, (sites, _) in enumerate(asleep) if sites == site)
                 mine = asleep.pop(place)[1]
                 stack.append(mine)
+                stack += [frame for frame, owner in aside if owner == mine]
+                aside = [(frame, owner) for frame, owner in aside if owner != mine]
             elif kind in (X, U, S):
                 mine = next((frame for frame in reversed(stack) if site_of(strands, frame) == site), -1)
                 if mine >= 0:
+                    if kind == S:
+                        aside += [(frame, mine) for frame in stack[stack.index(mine) + 1 :]]
                     del stack[stack.index(mine) :]
                 elif any(sites == site for sites, _ in asleep):
                     place = max(place for place, (sites, _) in enumerate(asleep) if sites == site)
                     mine = asleep.pop(place)[1]
+                    if kind == S and stack and stack[0] > slept[mine]:
+                        aside += [(frame, mine) for frame in stack]
+                        stack.clear()
+                elif any(site_of(strands, frame) == site for frame, _ in aside):
+                    place = max(place for place, (frame, _) in enumerate(aside) if site_of(strands, frame) == site)
+                    mine, owner = aside[place]
+                    aside[place:] = [one for one in aside[place + 1 :] if one[1] != owner]
                 if mine >= 0:
                     if kind == S:
                         asleep.append((site, mine))
+                        slept[mine] = row
                     else:
                         ends[mine] = row
+                        aside = [(frame, owner) for frame, owner in aside if owner != mine]
             call.append(mine)
             inner.append(stack[-1] if stack else -1)
             row += 1
     return call, inner, ends, callers
+
+
+G = Kind.GAP
+QUERY, EXECUTE, CLEAN = 1, 2, 3
+
+
+def nested(*records):
+    kind, site = (np.array(column) for column in zip(*records, strict=True))
+    return nest(kind.astype(np.uint8), site.astype(np.uint32), np.array([0, len(records)], np.int64))
+
+
+def test_nest_call_above_a_pausing_coroutine_continues_when_it_resumes():
+    found = nested((E, QUERY), (E, EXECUTE), (S, QUERY), (R, QUERY), (X, EXECUTE), (X, QUERY))
+    assert (found.enter.tolist(), found.exit.tolist(), found.caller.tolist()) == ([0, 1], [5, 4], [-1, 0])
+    assert found.inner.tolist() == [0, 1, -1, 1, 0, -1]
+    assert found.suspended.tolist() == [[2, 3]]
+    assert found.unmatched == 0
+
+
+def test_nest_call_above_a_pausing_coroutine_ends_by_an_exception_thrown_into_both():
+    found = nested((E, QUERY), (E, EXECUTE), (S, QUERY), (U, EXECUTE), (U, QUERY))
+    assert (found.enter.tolist(), found.exit.tolist()) == ([0, 1], [4, 3])
+    assert found.unmatched == 0
+
+
+def test_nest_call_with_a_gap_does_not_continue_with_its_coroutine():
+    found = nested((E, QUERY), (E, EXECUTE), (G, EXECUTE), (S, QUERY), (R, QUERY), (E, CLEAN), (X, CLEAN), (X, QUERY))
+    assert (found.enter.tolist(), found.exit.tolist(), found.caller.tolist()) == ([0, 1, 5], [7, -1, 6], [-1, 0, 0])
 
 
 def site_of(strands, row):

@@ -183,6 +183,8 @@ class _Walk:
         self._enter: list[int] = []
         self._exit: dict[int, int] = {}
         self._caller: list[int] = []
+        self._aside: list[tuple[int, int, int]] = []
+        """(site, call, the call that set it aside)"""
 
     def columns(self) -> tuple[I64, I64, I64]:
         ends = [self._exit.get(enter, -1) for enter in self._enter]
@@ -202,7 +204,12 @@ class _Walk:
                     self._enter.append(row)
                     self._caller.append(stack[-1][1] if stack else -1)
                 stack.append((site, call))
+                if kind == Kind.RESUME:
+                    stack += [(above, paused) for above, paused, owner in self._aside if owner == call]
+                    self._aside = [aside for aside in self._aside if aside[2] != call]
             else:
+                if kind == Kind.SUSPEND:
+                    self._pause_above(stack, suspended, site)
                 call = self._pop(stack, suspended, site, row)
                 if call < 0:
                     self.unmatched += 1
@@ -210,8 +217,26 @@ class _Walk:
                     suspended.setdefault(site, []).append((call, row))
                 else:
                     self._exit[call] = row
+                    self._aside = [aside for aside in self._aside if aside[2] != call]
             self.call.append(call)
             self.inner.append(stack[-1][1] if stack else -1)
+
+    def _pause_above(
+        self, stack: list[tuple[int, int]], suspended: dict[int, list[tuple[int, int]]], site: int
+    ) -> None:
+        """Set the calls aside that are above the innermost call of `site`: they run in a greenlet.
+
+        If an exception was thrown into a suspended call of `site`, these are all calls that began meanwhile.
+        """
+        places = [place for place, frame in enumerate(stack) if frame[0] == site]
+        if places:
+            owner, first = stack[places[-1]][1], places[-1] + 1
+        elif stack and suspended.get(site) and stack[0][1] > suspended[site][-1][1]:
+            owner, first = suspended[site][-1][0], 0
+        else:
+            return
+        self._aside += [(above, call, owner) for above, call in stack[first:]]
+        del stack[first:]
 
     def _pop(
         self, stack: list[tuple[int, int]], suspended: dict[int, list[tuple[int, int]]], site: int, row: int
@@ -230,4 +255,10 @@ class _Walk:
             call, since = suspended[site].pop()
             self.pauses.append((since, row))
             return call
+        for place in range(len(self._aside) - 1, -1, -1):
+            if self._aside[place][0] == site:
+                _, call, owner = self._aside[place]
+                above = [aside for aside in self._aside[place + 1 :] if aside[2] != owner]
+                self._aside[place:] = above
+                return call
         return -1

@@ -21,12 +21,20 @@ void finder_make(Finder *finder, const int64_t *enter, int64_t calls) {
 }
 
 typedef struct {
+    uint32_t site;
+    int64_t number, owner; /* owner: the call whose suspension set it aside */
+} Aside;
+
+typedef struct {
     uint32_t *running; /* per site: its frames on the stack */
+    uint8_t *gapped;   /* per site: whether ends of its calls may be missing */
     int64_t *asleep;   /* per site: the last one suspended, -1 for none */
     Frame *stack;
     size_t depth, deepest;
     Asleep *sleepers;
     int64_t used, room;
+    Aside *asides; /* a call that is above another one comes after it */
+    size_t set, space;
 } Walk;
 
 static bool nest_push(Walk *walk, uint32_t site, int64_t number) {
@@ -65,8 +73,50 @@ static int64_t nest_wake(Walk *walk, Nested *to, uint32_t site, int64_t row) {
     return last->number;
 }
 
+static bool set_aside(Walk *walk, Frame frame, int64_t owner) {
+    if (walk->set == walk->space) {
+        size_t space = walk->space * 2 + 64;
+        Aside *grown = realloc(walk->asides, space * sizeof *grown);
+        if (!grown) return false;
+        walk->asides = grown;
+        walk->space = space;
+    }
+    walk->asides[walk->set++] = (Aside){frame.site, frame.number, owner};
+    return true;
+}
+
+/* Takes the calls out that the suspensions of `owner` set aside, and puts them back on the stack if it runs again. */
+static bool nest_return(Walk *walk, int64_t owner, bool runs) {
+    size_t kept = 0, set = walk->set;
+    bool ok = true;
+    for (size_t at = 0; at < set; at++) {
+        Aside aside = walk->asides[at];
+        if (aside.owner != owner) walk->asides[kept++] = aside;
+        else if (runs && ok) ok = nest_push(walk, aside.site, aside.number);
+    }
+    walk->set = kept;
+    return ok;
+}
+
+/* The innermost call of the site that was set aside and ends here, with the calls above it; -1 without one. */
+static int64_t nest_end_aside(Walk *walk, uint32_t site) {
+    size_t at = walk->set;
+    while (at && walk->asides[at - 1].site != site) at--;
+    if (!at) return -1;
+    Aside ended = walk->asides[--at];
+    size_t kept = at;
+    for (size_t above = at + 1; above < walk->set; above++)
+        if (walk->asides[above].owner != ended.owner) walk->asides[kept++] = walk->asides[above];
+    walk->set = kept;
+    return ended.number;
+}
+
+/* The call that ends or pauses at `row`; -1 without one. */
 static int64_t nest_pop(Walk *walk, Nested *to, uint32_t site, int64_t row) {
-    if (!walk->running[site]) return nest_wake(walk, to, site, row);
+    if (!walk->running[site]) {
+        int64_t number = nest_wake(walk, to, site, row);
+        return number < 0 && walk->set ? nest_end_aside(walk, site) : number;
+    }
     for (;;) {
         Frame top = walk->stack[--walk->depth];
         walk->running[top.site]--;
@@ -74,9 +124,31 @@ static int64_t nest_pop(Walk *walk, Nested *to, uint32_t site, int64_t row) {
     }
 }
 
+/* Before a call of the site pauses: the calls above it, which run in greenlets, pause with it. Into a suspended call that
+ * pauses again, an exception was thrown; all calls are above it if they began meanwhile. */
+static bool nest_pause_above(Walk *walk, const Nested *to, uint32_t site) {
+    size_t place = walk->depth;
+    int64_t owner;
+    if (walk->running[site]) {
+        while (walk->stack[place - 1].site != site) place--;
+        owner = walk->stack[place - 1].number;
+    } else {
+        if (walk->asleep[site] < 0 || !place) return true;
+        const Asleep *last = walk->sleepers + walk->asleep[site];
+        if (to->enter[walk->stack[0].number] < last->row) return true;
+        owner = last->number;
+        place = 0;
+    }
+    for (size_t at = place; at < walk->depth; at++)
+        if (!walk->gapped[walk->stack[at].site] && !set_aside(walk, walk->stack[at], owner)) return false;
+    while (walk->depth > place) walk->running[walk->stack[--walk->depth].site]--;
+    return true;
+}
+
 /* Undoes what a strand left in the tables by site. */
 static void nest_clear(Walk *walk, const uint8_t *kind, const uint32_t *site, int64_t start, int64_t stop) {
     while (walk->depth) walk->running[walk->stack[--walk->depth].site]--;
+    walk->set = 0;
     if (!walk->used) return;
     walk->used = 0;
     for (int64_t row = start; row < stop; row++)
@@ -85,9 +157,13 @@ static void nest_clear(Walk *walk, const uint8_t *kind, const uint32_t *site, in
 
 bool nest_all(const uint8_t *kind, const uint32_t *site, size_t sites, const int64_t *strand_start, int64_t strands,
               Nested *to) {
-    Walk walk = {calloc(sites, sizeof *walk.running), malloc(sites * sizeof *walk.asleep), NULL, 0, 0, NULL, 0, 0};
-    bool ok = walk.running && walk.asleep;
+    Walk walk = {.running = calloc(sites, sizeof *walk.running),
+                 .gapped = calloc(sites, sizeof *walk.gapped),
+                 .asleep = malloc(sites * sizeof *walk.asleep)};
+    bool ok = walk.running && walk.gapped && walk.asleep;
     if (ok) memset(walk.asleep, 0xFF, sites * sizeof *walk.asleep);
+    for (int64_t row = strand_start[0]; ok && row < strand_start[strands]; row++)
+        if (kind[row] == KIND_GAP) walk.gapped[site[row]] = true;
     for (int64_t strand = 0; ok && strand < strands; strand++) {
         int64_t start = strand_start[strand], stop = strand_start[strand + 1], inner = -1;
         for (int64_t row = start; ok && row < stop; row++) {
@@ -107,13 +183,19 @@ bool nest_all(const uint8_t *kind, const uint32_t *site, size_t sites, const int
                     to->caller[number] = inner;
                 }
                 ok = nest_push(&walk, site[row], number);
-                call = inner = to->enter[number];
+                call = to->enter[number];
+                if (what == KIND_RESUME && walk.set) ok = ok && nest_return(&walk, number, true);
+                inner = to->enter[walk.stack[walk.depth - 1].number];
             } else if (what == KIND_EXIT || what == KIND_UNWIND || what == KIND_SUSPEND) {
+                if (what == KIND_SUSPEND) ok = nest_pause_above(&walk, to, site[row]);
                 int64_t number = nest_pop(&walk, to, site[row], row);
                 call = number < 0 ? -1 : to->enter[number];
                 if (number < 0) to->unmatched++;
-                else if (what == KIND_SUSPEND) ok = nest_sleep(&walk, site[row], number, row);
-                else to->exit[number] = row;
+                else if (what == KIND_SUSPEND) ok = ok && nest_sleep(&walk, site[row], number, row);
+                else {
+                    to->exit[number] = row;
+                    if (walk.set) nest_return(&walk, number, false);
+                }
                 inner = walk.depth ? to->enter[walk.stack[walk.depth - 1].number] : -1;
             }
             put_row(to->call, to->wide, row, call);
@@ -122,6 +204,8 @@ bool nest_all(const uint8_t *kind, const uint32_t *site, size_t sites, const int
         if (ok) nest_clear(&walk, kind, site, start, stop);
     }
     free(walk.running);
+    free(walk.gapped);
+    free(walk.asides);
     free(walk.asleep);
     free(walk.stack);
     free(walk.sleepers);

@@ -2,8 +2,10 @@
  * stack.
  *
  * An end closes the innermost running call of its site; calls above it have stopped recording. Otherwise it closes
- * the most recently suspended call of its site, into which an exception was thrown. Invariant: the time of a step is
- * at most proportional to the entries it removes. */
+ * the most recently suspended call of its site, into which an exception was thrown. Calls above a coroutine that
+ * suspends run in a greenlet, as in SQLAlchemy's asyncio extension: they are set aside and continue above the
+ * coroutine when it resumes. Only calls of sites without a gap are, because ends are missing in a gap. Invariant: the
+ * time of a step is at most proportional to the entries it removes and those that are set aside. */
 #ifndef CLEW_NESTING_H
 #define CLEW_NESTING_H
 
