@@ -122,6 +122,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         target_title="acquired a lock",
         edge_title="{target} waited until {source} released a lock",
     ),
+    "rlock": Mechanism(wait="lock"),
     "condition": Mechanism(
         edge=EdgeKind.SYNC,
         wait="condition",
