@@ -46,18 +46,19 @@ def _width() -> int:
     return min(shutil.get_terminal_size().columns, WIDEST) if on_terminal() else 0
 
 
-def print_more(graph: ExecutionGraph, explained: Explanation, command: str) -> None:
-    """Print the number of omitted steps and causes, and the command that lists them."""
+def print_more(graph: ExecutionGraph, verdict: Verdict, command: str) -> None:
+    """Print the number of steps in the whole chain and of recorded causes, and the command that lists them."""
+    from clew.graph.ops.causes.why import why
     from clew.server.text import units
     from clew.server.text.chain import cause_count
 
-    steps = len(explained.chain) + explained.hiddenSteps
-    causes = cause_count(graph, explained.event) + len(explained.answer.others)
+    steps = len(why(graph, verdict.event))
+    causes = cause_count(graph, verdict.event) + len(verdict.others)
     parts = [units.count(steps, "step")] if steps > 1 else []
     parts += [units.count(causes, "recorded cause")] if causes else []
     if parts:
         click.echo()
-        click.echo(f"more: {', '.join(parts)}: `{command} --event {explained.event} --causes`")
+        click.echo(f"more: {', '.join(parts)}: `{command} --event {verdict.event} --causes`")
 
 
 def print_causes(causes: list[ChainStep], command: str) -> None:

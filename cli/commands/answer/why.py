@@ -91,6 +91,7 @@ def why(
     from clew.cli.output import answers
     from clew.server.session.session import Task
     from clew.server.text.chain import causes_of
+    from clew.server.views.answer import verdict
     from clew.server.views.target import find_target
     from clew.server.views.why import explain
 
@@ -105,29 +106,29 @@ def why(
     found = find_target(session, run or "", target_of(text, at, event), Task(), every=every)
     graph = found.run.graph
     print_live_note(found.run)
-    explained = [explain(graph, one, steps_at_most or STEPS) for one in found.events]
     listed = {one: causes_of(graph, one) for one in found.events} if causes else {}
+    # The chain and the slice take longer than the answer, so they are computed only if they are shown.
+    whole = {
+        one: explain(graph, one, steps_at_most or STEPS) for one in found.events if causes or steps_at_most or as_json
+    }
     if as_json:
-        made = (
-            [answers.Causes(it.event, it.title, it.answer, listed[it.event]) for it in explained]
-            if causes
-            else explained
-        )
+        made = [answers.Causes(one, it.title, it.answer, listed[one]) if causes else it for one, it in whole.items()]
         print_json({"run": session.ref(found.run), "matches": found.matches, "answers": made})
         return
+    verdicts = [whole[one].answer if one in whole else verdict(graph, one) for one in found.events]
     if as_markdown:
-        click.echo("\n---\n\n".join(it.answer.markdown for it in explained), nl=False)
+        click.echo("\n---\n\n".join(it.markdown for it in verdicts), nl=False)
         return
     command = _command(session, found.run, run)
     click.echo(_head(found))
-    for it in explained:
+    for it in verdicts:
         click.echo()
-        answers.print_verdict(it.answer)
+        answers.print_verdict(it)
         if causes:
-            answers.print_others(it.answer)
+            answers.print_others(it)
             answers.print_causes(listed[it.event], command)
-        if causes or steps_at_most:
-            answers.print_chain(it)
+        if it.event in whole:
+            answers.print_chain(whole[it.event])
         else:
             answers.print_more(graph, it, command)
     print_problems(found.run)

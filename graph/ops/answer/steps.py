@@ -38,6 +38,7 @@ def steps_of(trail: Trail, positions: list[Position]) -> tuple[tuple[AnswerStep,
     A position inside a library folds into the next step of the program, whose target is then the library's own target.
     """
     found: list[AnswerStep] = []
+    several = len({trail.graph.strand_of(position.row).process for position in positions}) > 1
     target, folded = -1, 0
     for number, position in enumerate(positions):
         near = position.events[-1] if position.edge >= 0 else -1
@@ -45,21 +46,21 @@ def steps_of(trail: Trail, positions: list[Position]) -> tuple[tuple[AnswerStep,
         if 0 < number < len(positions) - 1 and not position.text and _is_library(trail.graph, position.row):
             folded += 1
             continue
-        group = group_of(trail, position)
+        group = group_of(trail, position, in_process=several)
         found.append(AnswerStep(position.row, position.reason, position.text, group, position.edge, target, folded))
         target, folded = -1, 0
     return tuple(found[:MOST_STEPS]), max(0, len(found) - MOST_STEPS)
 
 
-def group_of(trail: Trail, position: Position) -> str:
-    """Return the title of a position's request, task or thread, with its process if there are several, and the time before
+def group_of(trail: Trail, position: Position, *, in_process: bool) -> str:
+    """Return the title of a position's request, task or thread, with its process if `in_process`, and the time before
     the event."""
     graph = trail.graph
     request = trail.request_of(position.row)
     name = graph.channel(request) if request >= 0 else words.who(trail.facts, position.strand)
     ns = graph.at("ts", trail.event) - graph.at("ts", position.row)
     earlier = f", {words.seconds(ns)} earlier" if ns >= NEAR_NS else ""
-    process = f" of {graph.process_of(position.row).name}" if len(graph.processes) > 1 else ""
+    process = f" of {graph.process_of(position.row).name}" if in_process else ""
     return f"in {name}{process}{earlier}"
 
 
