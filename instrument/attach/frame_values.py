@@ -19,7 +19,6 @@ _KEYS = (str, int, bytes)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _With = ast.With | ast.AsyncWith
 _ENTERS = frozenset(opcode.opmap[name] for name in ("BEFORE_WITH", "BEFORE_ASYNC_WITH") if name in opcode.opmap)
-_ENTERING = 6
 _class_dict = type.__dict__["__dict__"].__get__
 _class_mro = type.__dict__["__mro__"].__get__
 
@@ -55,12 +54,16 @@ def _span(node: Any) -> tuple[int, int, int, int]:
 
 
 def _entering(frame: FrameType) -> int:
-    """Return which item of its `with` statement a frame enters now, -1 if it enters none."""
+    """Return which item of its `with` statement a frame enters now, -1 if it enters none.
+
+    An `async with` waits some instructions after the one that enters it, all at the place of the statement.
+    """
     code, at, here = frame.f_code.co_code, max(frame.f_lasti, 0) // 2, position(frame)
     places = [(place[0], place[2], place[1], place[3]) for place in frame.f_code.co_positions()]
     enters = [number for number in range(at + 1) if code[2 * number] in _ENTERS and places[number] == here]
-    # An `async with` waits some instructions after the one that enters it.
-    return len(enters) - 1 if enters and at - enters[-1] <= _ENTERING else -1
+    if not enters or any(place[0] is not None and place != here for place in places[enters[-1] : at]):
+        return -1
+    return len(enters) - 1
 
 
 def entered(frame: FrameType) -> Iterator[ast.expr]:

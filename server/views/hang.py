@@ -302,6 +302,6 @@ def _summary(found: Hang, source: str) -> str:
         waits = "thread or task waits" if blocked == 1 else "threads and tasks wait"
         return f"No cause was found, but {blocked:,} {waits} for what others have to give back or to end."
     recorded = "recorded " if source == "records" else ""
-    parts = [f"{many['idle']:,} wait for work, for time, or for others that go on"] if many["idle"] else []
+    parts = [f"{many['idle']:,} wait for work, for time, or for others that run"] if many["idle"] else []
     parts += [f"{many['waiting']:,} wait for a wake-up, which is normal in a server"] if many["waiting"] else []
     return f"Nothing {recorded}is known to hang{': ' if parts else ''}{'; '.join(parts)}."

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 20
 _TITLES = {
     "waiting": "waiting for a wake-up, which may be normal",
-    "idle": "idle: waiting for work, for time, or for others that go on",
+    "idle": "idle: waiting for work, for time, or for others that run",
     "brief": "waiting for less than a second",
 }
 
@@ -43,14 +43,14 @@ def candidates(_context: click.Context, _parameter: click.Parameter, typed: str)
 @workspace_option
 @json_option
 def hang(*, which: str, every: bool, test: str, workspace: Path | None, as_json: bool) -> None:
-    """Show who waits for whom: circles first, then the cause, then each thread and task that cannot go on.
+    """Show who waits for whom: circles first, then the cause, then each thread and task that cannot continue.
 
     PID is a running process. If clew records it, its records answer, also after it was killed. Another process has to be
     ready for `clew attach` (started by `clew run --off`, or in the environment of `clew attach --env`): then the stacks of
     its threads and asyncio tasks answer. A holder that only the stacks suggest is marked as inferred. RUN is a run by id,
     name or folder; the default is the newest one. A live run is answered as it is now, another one as it was at its end.
 
-    Threads that wait for work, and those that wait for others that go on, are normal. "Nothing hangs" is an answer.
+    Threads that wait for work, and those that wait for others that run, are normal. "Nothing hangs" is an answer.
 
     \b
     Examples:

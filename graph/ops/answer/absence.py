@@ -189,7 +189,7 @@ def _parted(
     expected = _expected(parting, having)
     for text, rows in diversions(facts, mine, parting, having):
         return Claim(f"{begin}; then {text}{expected}.", (parting.row, *rows))
-    end = "it has not gone on" if _is_open(graph, mine) else "it ended"
+    end = "it has not continued" if _is_open(graph, mine) else "it ended"
     return Claim(f"{begin}; after that {end}, and nothing unusual was recorded{expected}.", (parting.row,))
 
 
@@ -203,7 +203,7 @@ def _expected(parting: Parting, having: list[tuple[Execution, int]]) -> str:
         return ""
     like, _ = having[-1]
     row = next((row for row, step in zip(like.rows, like.steps, strict=True) if step == parting.expected), -1)
-    return f", where others go on with {step_text(like.graph, row)}" if row >= 0 else ""
+    return f", where others continue with {step_text(like.graph, row)}" if row >= 0 else ""
 
 
 def _is_open(graph: ExecutionGraph, mine: Execution) -> bool:

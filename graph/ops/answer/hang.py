@@ -1,4 +1,4 @@
-"""Answer who waits for whom, now or when the run ended: circles, strands that cannot go on, and those that wait for work.
+"""Answer who waits for whom, now or when the run ended: circles, strands that cannot continue, and those that wait for work.
 
 Invariant: a strand that waits for work, or for others that run, is idle. Only a finding about a wait that has not ended
 makes a verdict.
@@ -24,7 +24,7 @@ BRIEF_NS = 1_000_000_000
 _GIVEN_BACK = frozenset(
     {"lock", "rlock", "semaphore", "barrier", "asyncio.lock", "asyncio.semaphore", "asyncio.barrier"}
 )
-"""Mechanisms of which another strand has to give something before a waiter goes on."""
+"""Mechanisms of which another strand has to give something before a waiter continues."""
 ORDER = {"blocked": 0, "waiting": 1, "idle": 2, "brief": 3}
 _PUTTING = frozenset({"put", "join"})
 
@@ -32,7 +32,7 @@ _WORK = frozenset({"queue", "asyncio.queue"})
 
 State = Literal["blocked", "waiting", "idle", "brief"]
 """`blocked`: another strand has to give something back or to end. `waiting`: for a wake-up, which may or may not come.
-`idle`: for work, for time, or for others that go on. `brief`: not for long enough to tell."""
+`idle`: for work, for time, or for others that run. `brief`: not for long enough to tell."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def _findings(facts: Facts, open_: dict[int, list[Waiting]], long_enough: set[in
 def _stuck(
     open_: dict[int, list[Waiting]], edges: dict[int, dict[int, Holding]], first: set[int], brief: set[int]
 ) -> set[int]:
-    """Return the strands that cannot go on before another strand gives something back, ends or goes on."""
+    """Return the strands that cannot continue before another strand gives something back, ends or continues."""
     stuck = set(first)
     stuck |= {strand for strand, waits in open_.items() if strand not in brief and any(map(_needs_return, waits))}
     changed = True

@@ -63,7 +63,7 @@ def test_absence_of_one_number_is_that_of_its_template(run):
     order(thread, 77, until="price").unwind("serve")
     found = absence(opened(run), "order 77 done")
     assert "'order 77 done' happens in 2 of 3 requests order here" in found.text
-    assert "where others go on with the call of reserve" in found.text
+    assert "where others continue with the call of reserve" in found.text
     assert "serve ended by an exception" in found.text
 
 
