@@ -17,6 +17,7 @@ from clew.graph.ops.answer.executions import (
     Execution,
     Step,
     first_function,
+    numbers_in,
     occurrences,
     requests_of,
     step_text,
@@ -54,25 +55,33 @@ def absence(
         mine, kind = _of_event(run, event)
         return _in_execution(_Asked(text, here, baseline), mine, kind)
     kinds = [(True, request)] if request else _kinds(baseline.graph if baseline else graph, text)
-    chosen: tuple[Execution, list[Execution]] | None = None
-    happened: list[Execution] = []
-    for is_request, name in kinds:
-        likes = requests_of(run, name) if is_request else strands_of(run, name)
-        without = [like for like in likes if not _first(like, here)]
-        happened += [like for like in likes if _first(like, here)]
-        if without and (chosen is None or _began(without[-1]) > _began(chosen[0])):
-            chosen = without[-1], likes
-    if chosen is not None:
+    likes = [requests_of(run, name) if is_request else strands_of(run, name) for is_request, name in kinds]
+    happened = [like for group in likes for like in group if _first(like, here)]
+    without = [(like, group) for group in likes for like in group if not _first(like, here)]
+    numbers = numbers_in(text)
+    if happened and (not without or (numbers and len(happened) == 1 and baseline is None)):
+        return _happened(max(happened, key=_began), happened, here)
+    named = [(like, group) for like, group in without if like.names(numbers)] if numbers else []
+    if without:
+        chosen = max(named or without, key=lambda choice: _began(choice[0]))
         return _in_execution(_Asked(text, here, baseline), *chosen)
-    if happened:
-        newest = max(happened, key=_began)
-        row = _first(newest, here)[0]
-        many = f"all {len(happened):,}" if len(happened) > 1 else "the only"
-        noun = "request" if newest.is_request else "strand"
-        noun += "s" if len(happened) > 1 else ""
-        claim = f"It happened in {many} {noun} {_plain(newest)}, at last at {_time(graph, row)}."
-        return _answer(row, [Claim(claim, (row,))])
     return _never(graph, text, here, request, baseline)
+
+
+def _happened(newest: Execution, all_: list[Execution], here: list[int]) -> Answer:
+    row = _first(newest, here)[0]
+    if len(all_) == 1:
+        claim = f"It happened in {newest.what}, at {_time(newest.graph, row)}: {step_text(newest.graph, row)}."
+    else:
+        claim = f"It happened in all {_many(newest, len(all_))}, at last at {_time(newest.graph, row)}."
+    return _answer(row, [Claim(claim, (row,))])
+
+
+def _many(like: Execution, number: int) -> str:
+    """Return `5 requests order`, or `1 strand that runs consume`."""
+    if like.is_request:
+        return f"{number:,} request{'s' * (number != 1)} {_plain(like)}"
+    return f"{number:,} {'strands that run' if number != 1 else 'strand that runs'} {_plain(like)}"
 
 
 def _of_event(run: OpenRun, event: int) -> tuple[Execution, list[Execution]]:
@@ -111,14 +120,12 @@ def _in_execution(asked: _Asked, mine: Execution, likes: list[Execution]) -> Ans
     """Answer for one execution. `likes` are those of this run."""
     graph, text, here, baseline = mine.graph, asked.text, asked.here, asked.baseline
     if own := _first(mine, here):
-        claim = f"It happened in {mine.what}, at {_time(graph, own[0])}: {step_text(graph, own[0])}."
-        return _answer(own[0], [Claim(claim, (own[0],))])
+        return _happened(mine, [mine], own)
     known, there = here, "here"
     if baseline is not None:
         known, there = occurrences(baseline.graph, text), f"in the baseline {baseline.info.name}"
         likes = requests_of(baseline, mine.name) if mine.is_request else strands_of(baseline, mine.name)
     having = [(like, _first(like, known)[0]) for like in likes if _first(like, known)]
-    noun = f"requests {_plain(mine)}" if mine.is_request else f"strands that run {_plain(mine)}"
     if not having:
         which = "request" if mine.is_request else "strand"
         nothing = (
@@ -130,20 +137,16 @@ def _in_execution(asked: _Asked, mine: Execution, likes: list[Execution]) -> Ans
     before = _step_before(having)
     after = f", after {step_text(having[-1][0].graph, before)}" if before >= 0 else ""
     shown = tuple(row for _, row in having[-3:]) if baseline is None else ()
-    claims = [Claim(f"{text!r} happens in {_share(having, likes)} {noun} {there}{after}.", shown)]
+    few = "only " if 2 * len(having) < len(likes) else ""
+    claims = [Claim(f"{text!r} happens in {few}{len(having):,} of {_many(mine, len(likes))} {there}{after}.", shown)]
     facts = Facts.of(graph)
     claims.append(_parted(facts, mine, parting, usual, having))
     finding = _finding(facts, mine, parting)
     if finding is not None:
         claims += finding.claims
     sure = "recorded" if finding is not None and finding.certainty == "recorded" else "inferred"
-    basis = "" if sure == "recorded" else f"the steps of {len(having):,} {noun} with it"
+    basis = "" if sure == "recorded" else f"the steps of {_many(mine, len(having))} with it"
     return Answer(parting.row, tuple(claims), "recorded" if sure == "recorded" else "inferred", basis, finding=finding)
-
-
-def _share(having: list[tuple[Execution, int]], likes: list[Execution]) -> str:
-    few = "only " if 2 * len(having) < len(likes) else ""
-    return f"{few}{len(having):,} of {len(likes):,}"
 
 
 def _usual(having: list[tuple[Execution, int]]) -> list[Step]:

@@ -55,6 +55,12 @@ class Execution:
         end = graph.exit_of(call) if call >= 0 else -1
         return graph.at("ts", end) if end >= 0 else int(graph.ts.max())
 
+    def names(self, numbers: set[str]) -> bool:
+        """Return whether a line of it, or the name of its strand, has one of these words."""
+        graph = self.graph
+        texts = [graph.text(row) for row in self.rows if graph.at("kind", row) in _LINES]
+        return any(numbers & numbers_in(text.replace("-", " ")) for text in [*texts, graph.strand_of(self.root).name])
+
     @property
     def what(self) -> str:
         """Return `request GET /items` or `strand consumer-b`."""
@@ -62,6 +68,11 @@ class Execution:
             return f"request {self.name}"
         strand = self.graph.strand_of(self.root)
         return f"{strand.kind} {strand.name}" if strand.name else f"a {strand.kind} without a name"
+
+
+def numbers_in(text: str) -> set[str]:
+    """Return the words of a text that have a digit: what distinguishes one execution from like ones."""
+    return set(_NUMBER.findall(text))
 
 
 def step_of(graph: ExecutionGraph, row: int) -> Step:

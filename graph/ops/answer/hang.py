@@ -28,7 +28,8 @@ _GIVEN_BACK = frozenset(
 ORDER = {"blocked": 0, "waiting": 1, "idle": 2, "brief": 3}
 _PUTTING = frozenset({"put", "join"})
 
-_WORK = frozenset({"queue", "asyncio.queue"})
+_WORK = frozenset({"queue", "asyncio.queue", "asyncio.sleep", "asyncio.stream"})
+"""Mechanisms of waits for work, time or input."""
 
 State = Literal["blocked", "waiting", "idle", "brief"]
 """`blocked`: another strand has to give something back or to end. `waiting`: for a wake-up, which may or may not come.

@@ -16,6 +16,7 @@ _PRIMITIVES = {
     "executor.result": "a result", "asyncio.lock": "a lock", "asyncio.condition": "a condition",
     "asyncio.semaphore": "a semaphore", "asyncio.event": "an event", "asyncio.queue": "a queue",
     "asyncio.barrier": "a barrier", "asyncio.future": "a future", "asyncio.task": "the end of a task",
+    "asyncio.sleep": "time", "asyncio.stream": "data from a stream", "asyncio.taskgroup": "the end of its tasks",
 }  # fmt: skip
 _LONGEST_HEAD = 5
 """The most lines of the head of a `with` statement."""

@@ -123,6 +123,7 @@ def test_absence_of_what_happened_says_so(run):
     order(order(thread, 1), 2)
     found = absence(opened(run), "done")
     assert found.text == "It happened in all 2 requests order, at last at +0.00 s." and found.certainty == "recorded"
+    assert absence(opened(run), "order 1 done").text.startswith("It happened in request order, at +0.00 s: the line")
     event = opened(run).graph.rows_of([Kind.REQUEST]).tolist()[0]
     assert absence(opened(run), "done", event=event).text.startswith(
         "It happened in request order, at +0.00 s: the line"
@@ -147,7 +148,7 @@ def test_absence_with_a_baseline_compares_with_its_requests(run, new_run):
     thread = run.process().thread()
     order(thread, 3, until="reserve").fact(Kind.WAIT, 5, "lock", Wait(at=AT))
     found = absence(opened(run), "done", baseline=opened(before))
-    assert found.text.startswith("'done' happens in 1 of 1 requests order in the baseline before")
+    assert found.text.startswith("'done' happens in 1 of 1 request order in the baseline before")
     assert "and never went on" in found.text
 
 
@@ -161,3 +162,13 @@ def test_absence_without_requests_compares_strands_of_one_function(run):
     assert text.startswith("'consumed' happens in 1 of 2 strands that run consume here")
     assert "Task consumer-b went as usual until the call of consume" in text
     assert "then consumer-b waited" in text and "and never went on" in text
+
+
+def test_absence_of_a_number_is_about_the_execution_that_names_it(run):
+    thread = run.process().thread()
+    order(order(thread, 1), 2)
+    for number in (3, 4):
+        thread.enter("serve").request("order").log(f"order {number} begins", function="serve", line=9)
+        thread.enter("price").exit("price").enter(f"refuse{number}").exit(f"refuse{number}").exit("serve")
+    assert "refuse3" in absence(opened(run), "order 3 done").text
+    assert "refuse4" in absence(opened(run), "order 5 done").text
