@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from clew.graph.ops.diagnoses import (
+    executor_occupied,
+    held_by_waiter,
+    holder_ended,
+    lock_held_at_fork,
+    loop_blocked,
+    retaken_by_holder,
+    serialized_by_lock,
+    slot_leaked,
+    wait_circle,
+)
 from clew.graph.ops.diagnoses.control import (
     cancellation_swallowed,
     cancelled_by,
@@ -18,9 +29,18 @@ from clew.graph.ops.facts.facts import Facts
 
 DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = (
     reply_of_another.find,
+    retaken_by_holder.find,
+    lock_held_at_fork.find,
+    wait_circle.find,
+    executor_occupied.find,
+    holder_ended.find,
+    slot_leaked.find,
     wake_up_lost.find,
     cleanup_interrupted.find,
     cancellation_swallowed.find,
+    held_by_waiter.find,
+    serialized_by_lock.find,
+    loop_blocked.find,
     endless_reschedule.find,
     closed_before_use.find,
     race.find,

@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
 from functools import lru_cache
 
-from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.graph.model.graph import Site
+from clew.graph.ops.facts.ends import Ends
+from clew.graph.ops.facts.facts import Facts, Holding, Waiting
+from clew.records.format.event import Kind
 from clew.records.format.facts import Frame
 
 _PRIMITIVES = {
@@ -20,6 +24,7 @@ _PRIMITIVES = {
 }  # fmt: skip
 _LONGEST_HEAD = 5
 """The most lines of the head of a `with` statement."""
+_AUTOMATIC_NAME = re.compile(r"Task-\d+")
 _WAITING_METHODS = frozenset({
     "acquire", "wait", "wait_for", "get", "put", "join", "result", "exception", "__enter__", "__aenter__",
 })  # fmt: skip
@@ -30,7 +35,19 @@ def who(facts: Facts, strand: int) -> str:
     if strand < 0:
         return "a thread that was not recorded"
     found = facts.graph.strands[strand]
+    if found.kind == "task" and _AUTOMATIC_NAME.fullmatch(found.name):
+        function = first_function(facts, found.start, found.stop)
+        return f"{function} ({found.name})" if function else found.name
     return found.name or f"a {found.kind} without a name"
+
+
+def first_function(facts: Facts, start: int, stop: int) -> str:
+    """Return the name of the first function that rows enter, such as `view`; "" if the first few rows enter none."""
+    graph = facts.graph
+    for row in range(start, min(stop, start + 16)):
+        if graph.at("kind", row) == Kind.ENTER:
+            return graph.sites[graph.at("site", row)].qualname.rpartition(".<locals>.")[2]
+    return ""
 
 
 def where(at: tuple[Frame, ...], facts: Facts) -> str:
@@ -41,6 +58,11 @@ def where(at: tuple[Frame, ...], facts: Facts) -> str:
 
 def base_name(file: str) -> str:
     return os.path.basename(file) or file
+
+
+def site_place(site: Site) -> str:
+    """Return `transfer, bank.py:7` for a code location."""
+    return f"{site.qualname.rpartition('.<locals>.')[2]}, {base_name(site.file)}:{site.line}"
 
 
 def own_frame(at: tuple[Frame, ...], facts: Facts) -> Frame | None:
@@ -119,6 +141,62 @@ def _object_of(text: str) -> str:
             return ""
         node = function.value
     return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+
+
+def waited(facts: Facts, wait: Waiting) -> str:
+    """Return `pay-rent waited 2.0 s for dst.lock (transfer, bank.py:10)`."""
+    ends = Ends.of(facts)
+    return (
+        f"{who(facts, wait.strand)} waited {seconds(ends.lasted_ns(wait))} for {thing(wait, facts)}{place(wait, facts)}"
+    )
+
+
+def place(wait: Waiting, facts: Facts) -> str:
+    """Return ` (transfer, bank.py:10)` for the line of a wait, "" when it was not recorded."""
+    found = where(wait.begin.text.at, facts)
+    return f" ({found})" if found else ""
+
+
+def ending(facts: Facts, wait: Waiting) -> str:
+    """Return how a wait ended, as the end of a sentence: `until its time limit passed`."""
+    if wait.wake is None:
+        return "to the end of the recording" if Ends.of(facts).is_open(wait) else "until an end that was not recorded"
+    ends = {
+        "satisfied": "until it got it",
+        "timeout": "until its time limit passed",
+        "cancelled": "until it was cancelled",
+        "failed": "until an error ended the wait",
+    }
+    return ends.get(wait.end, "until it ended")
+
+
+def held(facts: Facts, holding: Holding, wait: Waiting) -> str:
+    """Return `refund held it from +0.13 s on (transfer, bank.py:8)`, as far as that was recorded."""
+    since = f" from {offset(holding.since_ns)} on" if _since_is_known(holding, wait) else ""
+    taken = where(holding.at, facts)
+    return f"{who(facts, holding.strand)} held it{since}{f' ({taken})' if taken else ''}"
+
+
+def _since_is_known(holding: Holding, wait: Waiting) -> bool:
+    """A holder named by a wait without a time is known from the beginning of the wait only."""
+    return holding.since_ns < wait.begin.ns
+
+
+def names(facts: Facts, strands: list[int], most: int = 4) -> str:
+    """Return `w1, w2 and w3`; beyond `most` names, `w1, w2 and 8 others`."""
+    found = [who(facts, strand) for strand in dict.fromkeys(strands)]
+    if len(found) > most:
+        found = [*found[: most - 1], f"{len(found) - most + 1} others"]
+    return f"{', '.join(found[:-1])} and {found[-1]}" if len(found) > 1 else "".join(found)
+
+
+def library_place(at: tuple[Frame, ...], facts: Facts) -> str:
+    """Return the innermost frame and, if that is in code that was not recorded, the line of the program that led to it."""
+    if not at:
+        return ""
+    inner, own = at[0], own_frame(at, facts)
+    text = f"{inner.function.rpartition('.<locals>.')[2]}, {base_name(inner.file)}:{inner.line}"
+    return text if own is None or own == inner else f"{text}, called in {where(at, facts)}"
 
 
 def seconds(ns: int) -> str:

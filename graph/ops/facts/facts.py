@@ -5,9 +5,11 @@ Invariant: each object names the rows of the graph that it was read from, so tha
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from bisect import bisect_right
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter, itemgetter
 from typing import Any, Generic, TypeVar
 
 from clew.graph.model.graph import ExecutionGraph
@@ -17,6 +19,7 @@ from clew.records.format.facts import Cancel, Ended, Exception_, Frame, Holder, 
 Resource = tuple[int, int]
 """An object that strands wait for or hold: its process (an index) and its key there."""
 F = TypeVar("F")
+_row = attrgetter("row")
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,8 @@ class Facts:
         found = []
         for begin in self._read(Kind.WAIT, Wait):
             ends = wakes[begin.strand, begin.key]
-            found.append(Waiting(begin, next((wake for wake in ends if wake.row > begin.row), None)))
+            place = bisect_right(ends, begin.row, key=_row)
+            found.append(Waiting(begin, ends[place] if place < len(ends) else None))
         return sorted(found, key=lambda wait: wait.begin.ns)
 
     @cached_property
@@ -163,7 +167,7 @@ class Facts:
     def holdings(self) -> list[Holding]:
         """All holdings that HOLD records or waits show, by time."""
         found = []
-        for hold, end in self._held():
+        for hold, end in self._pairs():
             found.append(
                 Holding(
                     hold.resource,
@@ -178,22 +182,26 @@ class Facts:
             found += (self._named(wait, holder) for holder in wait.begin.text.holders)
         return sorted(found, key=lambda holding: holding.since_ns)
 
-    def _held(self) -> list[tuple[Fact[Wait], Fact[Wake] | None]]:
-        """Pair each HOLD with the RETURN that ends it: of the same strand's latest open one, else of the oldest open one."""
+    def _pairs(self) -> list[tuple[Fact[Wait], Fact[Wake] | None]]:
+        """Return each HOLD with the RETURN that ends it: its own strand's next one, else another strand's."""
+        ends: dict[int, Fact[Wake]] = {}
+        open_: dict[Resource, dict[int, list[Fact[Wait]]]] = defaultdict(dict)
         holds, returns = self._read(Kind.HOLD, Wait), self._read(Kind.RETURN, Wake)
-        paired: dict[int, Fact[Wake]] = {}
-        opened: dict[Resource, list[Fact[Wait]]] = defaultdict(list)
-        waiting = deque(sorted(holds, key=lambda fact: (fact.ns, fact.row)))
-        for back in sorted(returns, key=lambda fact: (fact.ns, fact.row)):
-            while waiting and (waiting[0].ns, waiting[0].row) < (back.ns, back.row):
-                opened[waiting[0].resource].append(waiting.popleft())
-            candidates = opened[back.resource]
-            if candidates:
-                own = [hold for hold in candidates if hold.strand == back.strand]
-                hold = own[-1] if own else candidates[0]
-                candidates.remove(hold)
-                paired[hold.row] = back
-        return [(hold, paired.get(hold.row)) for hold in holds]
+        order: list[tuple[int, int, Fact[Wait] | None, Fact[Wake] | None]] = []
+        order += ((hold.ns, hold.row, hold, None) for hold in holds)
+        order += ((back.ns, back.row, None, back) for back in returns)
+        for _ns, _place, hold, back in sorted(order, key=itemgetter(0, 1)):
+            fact = hold or back
+            assert fact is not None
+            held = open_[fact.resource]
+            if hold is not None:
+                held.setdefault(hold.strand, []).append(hold)
+            elif back is not None and held:
+                strand = back.strand if back.strand in held else next(iter(held))
+                ends[held[strand].pop(0).row] = back
+                if not held[strand]:
+                    del held[strand]
+        return [(hold, ends.get(hold.row)) for hold in holds]
 
     def _named(self, wait: Waiting, holder: Holder) -> Holding:
         since = wait.begin.ns - max(holder.held_ns, 0)

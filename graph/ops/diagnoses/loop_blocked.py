@@ -1,0 +1,147 @@
+"""Find calls that kept an event loop's thread for long without giving way while other tasks were ready.
+
+A step of a task or a callback must have taken at least 100 ms, the limit of asyncio's own debug mode. Another task or callback
+must have been late by at least 50 ms: its handle was made during the step and ran right after it, or its time limit passed
+that much earlier. A timer does not say when it was due; so handles that were made before the step do not count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
+from clew.graph.ops.diagnoses.significance import victims
+from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.graph.ops.facts.loop_steps import HANDLE, LoopStep, long_steps
+from clew.graph.ops.facts.moments import Moments
+from clew.records.format.event import Kind
+
+KIND = "loop-blocked"
+STEP_NS = 100_000_000
+LATE_NS = 50_000_000
+SOON_NS = 5_000_000
+"""A handle that was ready runs within this time after the step, or after the handles before it."""
+MAIN_SHARE = 0.5
+MOST_ROWS = 200_000
+
+
+def find(facts: Facts) -> list[Finding]:
+    graph = facts.graph
+    steps = long_steps(graph, STEP_NS)
+    if not steps:
+        return []
+    chosen = graph.edge_channel == graph.channel_ids.get(HANDLE, -1)
+    sources, targets = graph.edge_src[chosen], graph.edge_dst[chosen]
+    order = np.argsort(graph.ts[sources], kind="stable")
+    sources, targets = sources[order], targets[order]
+    times = graph.ts[sources]
+    found: dict[tuple[int, int], list[Finding]] = {}
+    for step in steps:
+        low, high = np.searchsorted(times, [step.begin_ns, step.end_ns - LATE_NS + 1]).tolist()
+        late = _ready(facts, step, sources[low:high].tolist(), targets[low:high].tolist())
+        waits = _overdue(facts, step)
+        if late or waits:
+            finding, site = _finding(facts, step, late, waits)
+            found.setdefault((step.strand, site), []).append(finding)
+    return [_longest(findings) for findings in found.values()]
+
+
+def _ready(facts: Facts, step: LoopStep, sources: list[int], targets: list[int]) -> list[tuple[int, int]]:
+    """Return the source and target of handles that were made during a step and ran on its thread right after it."""
+    graph = facts.graph
+    own = graph.strands[step.strand]
+    ran = []
+    for source, target in zip(sources, targets, strict=True):
+        strand = graph.strand_of(target)
+        same_thread = strand.process == own.process and strand.thread == own.thread
+        is_self = strand.index == step.strand and own.kind == "task"
+        if same_thread and not is_self and graph.at("ts", target) >= step.end_ns:
+            ran.append((graph.at("ts", target), source, target))
+    found, reached = [], step.end_ns
+    for ns, source, target in sorted(ran):
+        if ns > reached + SOON_NS:
+            break
+        found.append((source, target))
+        reached = ns
+    return found
+
+
+def _overdue(facts: Facts, step: LoopStep) -> list[Waiting]:
+    """Return the waits of tasks of the same thread whose time limit passed at least `LATE_NS` before the step ended."""
+    graph, moments, found = facts.graph, Moments.of(facts), []
+    own = graph.strands[step.strand]
+    for strand in graph.strands:
+        if strand.kind != "task" or (strand.process, strand.thread) != (own.process, own.thread):
+            continue
+        for wait in moments.at(strand.index, step.end_ns) if strand.index != step.strand else ():
+            limit = wait.begin.text.limit
+            if limit is None or wait.begin.ns > step.begin_ns:
+                continue
+            due = wait.begin.ns + int(limit * 1e9)
+            if step.begin_ns <= due <= step.end_ns - LATE_NS and wait.end == "timeout":
+                found.append(wait)
+    return found
+
+
+def _finding(facts: Facts, step: LoopStep, late: list[tuple[int, int]], waits: list[Waiting]) -> tuple[Finding, int]:
+    graph = facts.graph
+    row, _took = main_call(facts, step)
+    site = graph.sites[graph.at("site", row)] if row >= 0 else None
+    what = words.who(facts, step.strand) if graph.strands[step.strand].kind == "task" else "a callback"
+    call = f" in {words.site_place(site)}" if site is not None and site.file else ""
+    lasted, since = words.seconds(step.ns), words.offset(step.begin_ns)
+    thread = graph.strands[step.strand].thread_name
+    claims = [
+        Claim(
+            f"{what} kept the event loop of {thread} for {lasted} from {since} on without giving way{call}.",
+            tuple(dict.fromkeys((step.begin, *([row] if row >= 0 else []), step.end))),
+        )
+    ]
+    strands = list(dict.fromkeys(graph.at("strand", target) for _source, target in late if _is_task(facts, target)))
+    strands += [wait.strand for wait in waits if wait.strand not in strands]
+    rows = tuple(row for pair in late for row in pair) + tuple(row for wait in waits for row in wait.rows)
+    if strands:
+        names = words.names(facts, strands)
+        claims.append(Claim(f"Meanwhile {names} {'was' if len(strands) == 1 else 'were'} ready and had to wait.", rows))
+    else:
+        many = "a callback was" if len(late) == 1 else f"{len(late)} callbacks were"
+        claims.append(Claim(f"Meanwhile {many} ready and had to wait.", rows))
+    harmed = victims(facts, waits) + tuple(Victim(graph.at("strand", target), target, -1) for _source, target in late)
+    return Finding(KIND, Reason.RESOURCE, tuple(claims), harmed), graph.at("site", row) if row >= 0 else -1
+
+
+def _is_task(facts: Facts, row: int) -> bool:
+    return facts.graph.strand_of(row).kind == "task"
+
+
+def main_call(facts: Facts, step: LoopStep) -> tuple[int, int]:
+    """Return the opening row of the innermost call that took at least half of a step, and its duration; -1 if there is none.
+
+    A coroutine's part of the step counts from its RESUME to its SUSPEND.
+    """
+    graph = facts.graph
+    stack: list[int] = []
+    best, took, depth = -1, 0, -1
+    rows = range(step.begin + 1, min(step.end, step.begin + MOST_ROWS))
+    for row in rows:
+        kind = graph.at("kind", row)
+        if kind in (Kind.ENTER, Kind.RESUME):
+            stack.append(row)
+        elif kind in (Kind.EXIT, Kind.UNWIND, Kind.SUSPEND) and stack:
+            opened = stack.pop()
+            lasted = graph.at("ts", row) - graph.at("ts", opened)
+            if lasted >= MAIN_SHARE * step.ns and len(stack) > depth:
+                best, took, depth = opened, lasted, len(stack)
+    return best, took
+
+
+def _longest(findings: list[Finding]) -> Finding:
+    """Return the first of findings about one call; the others are counted."""
+    first = findings[0]
+    if len(findings) == 1:
+        return first
+    events = tuple(event for finding in findings[1:] for event in finding.claims[0].events)
+    more = Claim(f"It did so {len(findings)} times.", first.claims[0].events + events)
+    harmed = tuple(victim for finding in findings for victim in finding.victims)
+    return Finding(KIND, first.reason, (*first.claims, more), harmed, first.certainty, first.inferred_from)

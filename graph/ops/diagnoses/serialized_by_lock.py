@@ -1,0 +1,83 @@
+"""Find strands that waited one after the other for one lock that each held during slow work.
+
+At least three strands must have waited at least 10 ms each and got the lock in turn, at least 5 ms apart (the median). Their
+waits must add up to at least half of the work around them: otherwise the lock costs little, and short waits are by chance.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from statistics import median
+
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
+from clew.graph.ops.diagnoses.significance import SHARE, victims, work_ns
+from clew.graph.ops.facts.blockers import is_exclusive
+from clew.graph.ops.facts.ends import Ends
+from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.records.format.facts import Frame
+
+KIND = "serialized-by-lock"
+LEAST_STRANDS = 3
+LEAST_WAIT_NS = 10_000_000
+LEAST_HOLD_NS = 5_000_000
+
+
+def find(facts: Facts) -> list[Finding]:
+    found = []
+    for waits in facts.waits_for.values():
+        if len(waits) >= LEAST_STRANDS and is_exclusive(waits[0]):
+            found += [_finding(facts, queue) for queue in _queues(facts, waits) if _matters(facts, queue)]
+    return found
+
+
+def _queues(facts: Facts, waits: list[Waiting]) -> list[list[Waiting]]:
+    """Return the satisfied, not quite short waits for a lock in groups without a pause between them."""
+    ends = Ends.of(facts)
+    queues: list[list[Waiting]] = []
+    reached = -1
+    for wait in waits:
+        if wait.end != "satisfied" or ends.lasted_ns(wait) < LEAST_WAIT_NS:
+            continue
+        if wait.begin.ns > reached:
+            queues.append([])
+        queues[-1].append(wait)
+        reached = max(reached, ends.until_ns(wait))
+    return queues
+
+
+def _matters(facts: Facts, queue: list[Waiting]) -> bool:
+    if len({wait.strand for wait in queue}) < LEAST_STRANDS or _hold_ns(facts, queue) < LEAST_HOLD_NS:
+        return False
+    ends = Ends.of(facts)
+    return sum(map(ends.lasted_ns, queue)) >= SHARE * sum(work_ns(facts, wait) for wait in queue)
+
+
+def _hold_ns(facts: Facts, queue: list[Waiting]) -> float:
+    """Return the median time from one getting the lock to the next one."""
+    times = sorted(map(Ends.of(facts).until_ns, queue))
+    return median(later - earlier for earlier, later in pairwise(times))
+
+
+def _finding(facts: Facts, queue: list[Waiting]) -> Finding:
+    ends = Ends.of(facts)
+    total, longest = sum(map(ends.lasted_ns, queue)), max(queue, key=ends.lasted_ns)
+    strands = list(dict.fromkeys(wait.strand for wait in queue))
+    rows = tuple(row for wait in queue for row in wait.rows)
+    place = words.library_place(longest.begin.text.at, facts)
+    lock = f"{_one(facts, longest)}{f' ({place})' if place else ''}"
+    times = f"{words.seconds(total)} in sum, {words.seconds(ends.lasted_ns(longest))} at most"
+    claims = [Claim(f"{words.names(facts, strands, 6)} waited one after the other for {lock}: {times}.", rows)]
+    taken = Counter(holder.at for wait in queue for holder in wait.begin.text.holders if holder.at)
+    each = f"Each holder kept it for about {words.seconds(int(_hold_ns(facts, queue)))}"
+    if taken:
+        at: tuple[Frame, ...] = taken.most_common(1)[0][0]
+        each += f", from {words.library_place(at, facts)} on"
+    claims.append(Claim(f"{each}.", rows))
+    return Finding(KIND, Reason.RESOURCE, tuple(claims), victims(facts, queue))
+
+
+def _one(facts: Facts, wait: Waiting) -> str:
+    thing = words.thing(wait, facts)
+    return f"one {thing[2:]}" if thing.startswith("a ") else f"one {thing}" if " " in thing else f"the one lock {thing}"

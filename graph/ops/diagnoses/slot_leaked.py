@@ -1,0 +1,101 @@
+"""Find slots of a semaphore, pool or limiter that a cancelled or failed strand took and never gave back.
+
+A wait for the resource must have failed after at least 1 ms. A semaphore may also be a signal, which one strand takes and
+another one gives; so every RETURN of the resource must come from the strand that took the slot. Where the capacity is known,
+all slots must be taken at the end of the wait.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
+from clew.graph.ops.diagnoses.significance import failed, victims
+from clew.graph.ops.facts.blockers import is_exclusive
+from clew.graph.ops.facts.ends import Ends
+from clew.graph.ops.facts.facts import Facts, Holding, Resource, Waiting
+from clew.records.format.event import Kind
+
+KIND = "slot-leaked"
+
+
+def find(facts: Facts) -> list[Finding]:
+    graph = facts.graph
+    held: dict[Resource, list[Holding]] = defaultdict(list)
+    for holding in facts.holdings:
+        if graph.at("kind", holding.rows[0]) == Kind.HOLD:
+            held[holding.resource].append(holding)
+    found = []
+    for resource, holdings in held.items():
+        leaked = [each for each in holdings if _is_leaked(facts, each)]
+        waits = [wait for wait in facts.waits_for.get(resource, ()) if failed(facts, wait)] if leaked else []
+        waits = [wait for wait in waits if not is_lock(wait) and _is_full(facts, wait, holdings)]
+        if waits and not any(_is_given_by_another(facts, each) for each in holdings):
+            finding = _finding(facts, leaked, waits)
+            if finding is not None:
+                found.append(finding)
+    return found
+
+
+def is_lock(wait: Waiting) -> bool:
+    """Return whether the resource is a lock, which `holder-ended` is about."""
+    return is_exclusive(wait) and "lock" in wait.begin.channel
+
+
+def _is_leaked(facts: Facts, holding: Holding) -> bool:
+    ended = facts.ended.get(holding.strand)
+    return holding.until_ns is None and ended is not None and ended.ns >= holding.since_ns
+
+
+def _is_given_by_another(facts: Facts, holding: Holding) -> bool:
+    return len(holding.rows) == 2 and facts.graph.at("strand", holding.rows[1]) != holding.strand
+
+
+def _is_full(facts: Facts, wait: Waiting, holdings: list[Holding]) -> bool:
+    capacity = wait.begin.text.capacity
+    until = Ends.of(facts).until_ns(wait)
+    count = bisect_right(holdings, until, key=lambda each: each.since_ns)
+    taken = sum(1 for each in holdings[:count] if each.until_ns is None or each.until_ns > until)
+    return not capacity or taken >= capacity
+
+
+def _finding(facts: Facts, leaked: list[Holding], waits: list[Waiting]) -> Finding | None:
+    wait = waits[0]
+    until = Ends.of(facts).until_ns(wait)
+    leaked = [each for each in leaked if facts.ended[each.strand].ns <= until]
+    if not leaked:
+        return None
+    first = f"{words.waited(facts, wait)} {words.ending(facts, wait)}."
+    capacity = wait.begin.text.capacity
+    taker = leaked[0]
+    at = words.where(taker.at, facts)
+    slot = f"one of its {capacity} slots" if capacity > 1 else "its only slot" if capacity else "a slot of it"
+    taken = f"{words.who(facts, taker.strand)} took {slot} at {words.offset(taker.since_ns)}{f' ({at})' if at else ''}"
+    ended = facts.ended[taker.strand]
+    events = [*taker.rows, ended.row]
+    how, cancel = "ended by an error", next((each for each in facts.cancels if _is_for(facts, each.row, taker)), None)
+    if ended.text.end == "cancelled":
+        how = "was cancelled"
+        if cancel is not None:
+            line = words.where(cancel.text.at, facts)
+            how += f" by {words.who(facts, cancel.strand)}{f' ({line})' if line else ''}"
+            events.append(cancel.row)
+    claims = [
+        Claim(first, wait.rows),
+        Claim(f"{taken}, {how} and ended at {words.offset(ended.ns)} without giving it back.", tuple(events)),
+    ]
+    if len(leaked) > 1:
+        others = words.names(facts, [each.strand for each in leaked[1:]])
+        rows = tuple(row for each in leaked[1:] for row in (*each.rows, facts.ended[each.strand].row))
+        claims.append(Claim(f"{others} left a slot in the same way.", rows))
+    return Finding(KIND, Reason.RESOURCE, tuple(claims), victims(facts, waits))
+
+
+def _is_for(facts: Facts, row: int, holding: Holding) -> bool:
+    """Return whether a CANCEL is for the holder of a slot, while it holds the slot."""
+    graph = facts.graph
+    strand = graph.strands[holding.strand]
+    is_later = graph.at("ts", row) >= holding.since_ns and graph.at("ts", row) <= facts.ended[holding.strand].ns
+    return is_later and graph.key(row) == strand.key and graph.strand_of(row).process == strand.process

@@ -1,0 +1,82 @@
+"""Tell when strands ended, and how waits without a recorded end have to be read.
+
+Invariant: a strand has ended only if a record says so; a strand without further events may still be there.
+"""
+
+from __future__ import annotations
+
+from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.records.format.event import Kind
+
+_LAST = 6
+"""The number of last rows of a strand among which its end is searched: the end, and what its step records after it."""
+
+
+class Ends:
+    """The ends of the strands of a run. Use `Ends.of`, which caches them with the graph."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts, self._graph = facts, facts.graph
+        self._known: dict[int, int] = {}
+
+    @classmethod
+    def of(cls, facts: Facts) -> Ends:
+        known = facts.graph.answers.get("strand ends")
+        if known is None:
+            known = facts.graph.answers["strand ends"] = cls(facts)
+        ends: Ends = known
+        return ends
+
+    def row_of(self, strand: int) -> int:
+        """Return the row that ends a thread or task, -1 if none was recorded."""
+        if strand < 0:
+            return -1
+        if strand not in self._known:
+            self._known[strand] = self._find(strand)
+        return self._known[strand]
+
+    def ns_of(self, strand: int) -> int | None:
+        """Return when a thread or task ended, in ns since the run's start; None if no record says so."""
+        row = self.row_of(strand)
+        return None if row < 0 else self._graph.at("ts", row)
+
+    def _find(self, strand: int) -> int:
+        graph = self._graph
+        ended = self._facts.ended.get(strand)
+        if ended is not None:
+            return ended.row
+        found = graph.strands[strand]
+        channel = "thread.join" if found.kind == "thread" else "asyncio.future"
+        for row in range(found.stop - 1, max(found.start, found.stop - _LAST) - 1, -1):
+            kind = graph.at("kind", row)
+            if kind == Kind.SEND and graph.channel(row) == channel:
+                return row
+            if kind in (Kind.ENTER, Kind.EXIT, Kind.SUSPEND, Kind.RESUME, Kind.UNWIND, Kind.WAIT):
+                break
+        return -1
+
+    def is_open(self, wait: Waiting) -> bool:
+        """Return whether a wait lasted until the recording ended. A wait whose end is merely unknown is not open."""
+        if wait.wake is not None or self.row_of(wait.strand) >= 0:
+            return False
+        graph = self._graph
+        call = graph.call_of(wait.begin.row)
+        if call < 0:
+            return True
+        try:
+            return graph.exit_of(call) < 0
+        except KeyError:
+            return True
+
+    def until_ns(self, wait: Waiting) -> int:
+        """Return when a wait ended; the run's end for an open wait, its own beginning if the end is unknown."""
+        if wait.wake is not None:
+            return wait.wake.ns
+        return self._facts.last_ns if self.is_open(wait) else wait.begin.ns
+
+    def failed(self, wait: Waiting) -> bool:
+        """Return whether a wait did not get what it waited for: it ended otherwise, or never."""
+        return wait.end in ("timeout", "cancelled", "failed") or self.is_open(wait)
+
+    def lasted_ns(self, wait: Waiting) -> int:
+        return max(0, self.until_ns(wait) - wait.begin.ns)

@@ -1,0 +1,66 @@
+"""Read the steps of event loops: each run of a task's step or of a callback, during which the loop runs nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.graph.model.graph import ExecutionGraph
+from clew.records.format.event import Kind
+
+HANDLE = "asyncio.handle"
+
+
+@dataclass(frozen=True)
+class LoopStep:
+    """One run of a task's step or a callback on a loop's thread."""
+
+    strand: int
+    begin: int
+    """The row that begins it."""
+    end: int
+    """The row that ends it."""
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+
+def long_steps(graph: ExecutionGraph, least_ns: int) -> list[LoopStep]:
+    """Return the steps that took at least `least_ns`, without those nested in another one, by time."""
+    found = _pairs(graph, graph.rows_of([Kind.STEP_BEGIN, Kind.STEP_END]), Kind.STEP_BEGIN, least_ns)
+    channel = graph.channel_ids.get(HANDLE)
+    if channel is not None:
+        rows = graph.rows_of([Kind.SCOPE_BEGIN, Kind.SCOPE_END])
+        rows = rows[graph.ext[rows] >= 0]
+        rows = rows[graph.extensions.channel[graph.ext[rows]] == channel]
+        found += _pairs(graph, rows, Kind.SCOPE_BEGIN, least_ns)
+    found.sort(key=lambda step: (step.begin_ns, -step.end_ns))
+    kept: list[LoopStep] = []
+    reached: dict[tuple[int, int], int] = {}
+    for step in found:
+        strand = graph.strands[step.strand]
+        thread = strand.process, strand.thread
+        if step.end_ns > reached.get(thread, -1):
+            kept.append(step)
+            reached[thread] = step.end_ns
+    return kept
+
+
+def _pairs(graph: ExecutionGraph, rows: npt.NDArray[np.int64], begin: Kind, least_ns: int) -> list[LoopStep]:
+    """Pair each beginning with the next row if that is an end of the same strand. Steps of one strand do not nest."""
+    first, second = rows[:-1], rows[1:]
+    if not len(first):
+        return []
+    chosen = (
+        (graph.kind[first] == begin) & (graph.kind[second] != begin) & (graph.strand[first] == graph.strand[second])
+    )
+    chosen &= graph.ts[second] - graph.ts[first] >= least_ns
+    return [
+        LoopStep(graph.at("strand", low), low, high, graph.at("ts", low), graph.at("ts", high))
+        for low, high in zip(first[chosen].tolist(), second[chosen].tolist(), strict=True)
+    ]
