@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from clew.graph.ops.diagnoses import (
-    executor_occupied,
-    held_by_waiter,
-    holder_ended,
-    lock_held_at_fork,
-    loop_blocked,
-    retaken_by_holder,
-    serialized_by_lock,
-    slot_leaked,
-    wait_circle,
-)
 from clew.graph.ops.diagnoses.control import (
     cancellation_swallowed,
     cancelled_by,
@@ -25,6 +14,17 @@ from clew.graph.ops.diagnoses.control import (
 )
 from clew.graph.ops.diagnoses.data import closed_before_use, exception_behind, race, reply_of_another
 from clew.graph.ops.diagnoses.finding import Finding
+from clew.graph.ops.diagnoses.resources import (
+    executor_occupied,
+    held_by_waiter,
+    holder_ended,
+    lock_held_at_fork,
+    loop_blocked,
+    retaken_by_holder,
+    serialized_by_lock,
+    slot_leaked,
+    wait_circle,
+)
 from clew.graph.ops.facts.facts import Facts
 
 DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = (

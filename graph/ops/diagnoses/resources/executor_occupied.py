@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
+from clew.graph.ops.diagnoses.resources.wait_circle import at_end
 from clew.graph.ops.diagnoses.significance import failed, victims
-from clew.graph.ops.diagnoses.wait_circle import at_end
 from clew.graph.ops.facts.blockers import Blockers, Link
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Waiting
