@@ -9,10 +9,11 @@
 
 struct holders holders;
 
-static struct waiter *waiters; /* Borrowed: from the stacks of the threads */
+static struct waiter *waiters; /* Owned, each by the thread that waits; a daemon thread may never come back for its own */
 static uint64_t forks;
 
 static const struct thread *forker; /* Borrowed: the thread that goes on in a forked child; it holds what it held */
+static uint32_t forker_serial;      /* as far as is known */
 
 static inline size_t home(const PyObject *lock) {
     return (size_t)(((uint64_t)(uintptr_t)lock >> 4) * 0x9E3779B97F4A7C15u >> 32) & (holders.capacity - 1);
@@ -78,6 +79,7 @@ static inline void fill(struct holder *place, uint32_t depth) {
     place->epoch = store.epoch;
     place->process = 0;
     place->serial = self.linked ? self.serial : 0;
+    if (UNLIKELY(&self == forker)) forker_serial = place->serial;
     place->depth = depth;
     place->frames = code_places(place->at, NOTED_FRAMES);
 }
@@ -102,7 +104,9 @@ void holder_remove_once(const PyObject *lock) {
     else if (place) holder_remove(lock);
 }
 
-void waiter_add(struct waiter *waiter, const PyObject *lock) {
+struct waiter *waiter_add(const PyObject *lock) {
+    struct waiter *waiter = malloc(sizeof *waiter);
+    if (!waiter) return NULL;
     waiter->as.lock = lock;
     waiter->as.ticks = 0;
     fill(&waiter->as, 1);
@@ -111,14 +115,17 @@ void waiter_add(struct waiter *waiter, const PyObject *lock) {
     waiter->next = waiters;
     if (waiters) waiters->before = waiter;
     waiters = waiter;
+    return waiter;
 }
 
 void waiter_remove(struct waiter *waiter) {
+    if (!waiter) return;
     if (waiter->forks == forks) { /* else the list began anew */
         *(waiter->before ? &waiter->before->next : &waiters) = waiter->next;
         if (waiter->next) waiter->next->before = waiter->before;
     }
     drop_code(waiter->as.at, waiter->as.frames);
+    free(waiter);
 }
 
 static bool copy_of(const struct holder *place, struct holder *copy) {
@@ -144,7 +151,7 @@ void holder_drop(struct holder *copy) { drop_code(copy->at, copy->frames); }
 
 size_t holder_json(const struct holder *holder, uint32_t frames, char *out, size_t room) {
     bool known = holder->process || holder->epoch == store.epoch;
-    uint32_t serial = holder->thread == forker && !holder->process ? forker->serial : known ? holder->serial : 0;
+    uint32_t serial = holder->thread == forker && !holder->process ? forker_serial : known ? holder->serial : 0;
     if (room < 200) return 0;
     size_t used = (size_t)snprintf(out, room, "{\"thread\":%u", serial);
     if (holder->ticks)
@@ -171,6 +178,7 @@ void holders_forked(uint64_t process, uint64_t epoch) {
         place->thread = NULL;
     }
     forker = &self;
+    forker_serial = 0;
     waiters = NULL;
     forks++;
 }

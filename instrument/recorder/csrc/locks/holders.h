@@ -59,7 +59,7 @@ struct waiter {
 };
 
 /* From before a thread blocks until it has noted that it has the lock, or has not. */
-void waiter_add(struct waiter *waiter, const PyObject *lock);
+struct waiter *waiter_add(const PyObject *lock); /* NULL without memory */
 void waiter_remove(struct waiter *waiter);
 
 /* Copies the entry that the only waiter other than the calling thread will make; false if there are none or several. */

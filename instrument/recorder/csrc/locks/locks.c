@@ -172,15 +172,14 @@ static COLD PyObject *acquire_waiting(PyObject *lock, PyObject *arguments, PyObj
                                       bool tells, double limit) {
     bool waits = wait_begins(lock);
     struct wait wait = {0};
-    struct waiter waiter;
     if (waits && tells) wait = tell(lock, which, limit);
-    waiter_add(&waiter, lock);
+    struct waiter *waiter = waiter_add(lock);
     PyObject *result = ((PyCFunctionWithKeywords)(void (*)(void))original)(lock, arguments, keywords);
     if (result == Py_True) {
         if (which == RLOCK) holder_add_again(lock);
         else holder_add(lock, 1);
     }
-    waiter_remove(&waiter);
+    waiter_remove(waiter);
     wait_over(&wait, wait_end(result));
     if (waits) wait_ends(lock, result && result != Py_False);
     return result;
@@ -300,12 +299,11 @@ static PyObject *rlock_acquire_restore(PyObject *lock, PyObject *arguments) {
     uint32_t acquires = acquires_saved(arguments);
     bool waits = wait_begins(lock);
     struct wait wait = {0};
-    struct waiter waiter;
     if (waits && holder_find(lock)) wait = tell(lock, RLOCK, NO_LIMIT);
-    waiter_add(&waiter, lock);
+    struct waiter *waiter = waiter_add(lock);
     PyObject *result = locks.rlock[5].original(lock, arguments);
     if (result) holder_add(lock, acquires);
-    waiter_remove(&waiter);
+    waiter_remove(waiter);
     wait_over(&wait, wait_end(result));
     if (waits) wait_ends(lock, result != NULL);
     return result;
