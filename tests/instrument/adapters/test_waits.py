@@ -32,7 +32,7 @@ def test_lock_wait_names_the_holder_and_the_lines(waits, make, channel):
     def holder():
         with lock:
             said.append(1)
-            time.sleep(0.1)
+            time.sleep(0.3)
 
     def waiter():
         until(lambda: said)
@@ -117,7 +117,7 @@ def test_lock_released_by_another_thread_has_the_next_holder(waits):
     def late():
         with lock:
             said.append(1)
-            time.sleep(0.1)
+            time.sleep(0.3)
     def early(): assert not lock.acquire(timeout=0.02)
     def waiter():
         until(lambda: said)
@@ -145,7 +145,7 @@ def test_rlock_holder_is_where_it_was_acquired_first(waits):
         lock.acquire()
         lock.release()
         said.append(1)
-        time.sleep(0.1)
+        time.sleep(0.3)
         lock.release()
 
     def waiter():
@@ -208,6 +208,23 @@ def test_waiters_of_a_lock_are_counted(waits):
     assert [wait.waiting.begin.text.waiters for wait in found] == [0, 1]
 
 
+def test_waiters_of_an_event_are_counted(waits):
+    found = waits(
+        """
+    event = threading.Event()
+    def a(): event.wait()
+    def b(): event.wait()
+    threads = start(a)
+    until(lambda: len(event._cond._waiters) == 1)
+    threads += start(b)
+    until(lambda: len(event._cond._waiters) == 2)
+    event.set()
+    join(threads)
+    """
+    )
+    assert [(wait.who, wait.waiting.begin.text.waiters) for wait in found] == [("a", 0), ("b", 1)]
+
+
 def test_condition_waits_are_recorded_under_the_primitive_that_was_used(waits):
     found = waits(
         """
@@ -267,16 +284,17 @@ def test_condition_waits_that_are_satisfied_end_so(waits):
         semaphore.acquire()
         barrier.wait()
         items.get()
+        said.append(1)
         simple.get()
 
     threads = start(waiter)
-    time.sleep(0.03); event.set()
-    time.sleep(0.03)
+    until(lambda: event._cond._waiters); event.set()
+    until(lambda: condition._waiters)
     with condition: condition.notify()
-    time.sleep(0.03); semaphore.release()
-    time.sleep(0.03); barrier.wait()
-    time.sleep(0.03); items.put(1)
-    time.sleep(0.03); simple.put(1)
+    until(lambda: semaphore._cond._waiters); semaphore.release()
+    until(lambda: barrier.n_waiting); barrier.wait()
+    until(lambda: items.not_empty._waiters); items.put(1)
+    until(lambda: said); simple.put(1)
     join(threads)
     """
     )
@@ -299,7 +317,7 @@ def test_condition_that_takes_its_lock_back_waits_for_the_lock(waits):
         until(lambda: said)
         with condition:
             condition.notify()
-            time.sleep(0.1)
+            time.sleep(0.3)
 
     join(start(waiter, notifier))
     """
@@ -330,7 +348,7 @@ def test_queue_join_waits_for_the_items_that_are_not_done(waits):
 def test_thread_join_names_the_thread_and_how_it_ended(waits):
     found = waits(
         """
-    def worker(): time.sleep(0.1)
+    def worker(): time.sleep(0.3)
 
     (thread,) = start(worker)
     thread.join(0.01)

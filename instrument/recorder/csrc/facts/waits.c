@@ -190,6 +190,20 @@ static unsigned long long number_of(PyObject *object, PyObject *name) {
     return number > 0 ? (unsigned long long)number : 0;
 }
 
+/* The number of other threads that wait by the condition whose wait the frame is; 0 in any other frame. */
+static uint32_t others_in(PyFrameObject *frame) {
+    PyObject *self_name = PyUnicode_InternFromString("self"), *waiters_name = PyUnicode_InternFromString("_waiters");
+    PyObject *object = self_name ? local_of(frame, self_name) : NULL;
+    PyObject *locks = object && waiters_name ? own_attribute(object, waiters_name) : NULL;
+    Py_ssize_t count = locks && !strcmp(Py_TYPE(locks)->tp_name, "collections.deque") ? PyObject_Size(locks) : 0;
+    Py_XDECREF(locks);
+    Py_XDECREF(object);
+    Py_XDECREF(self_name);
+    Py_XDECREF(waiters_name);
+    PyErr_Clear();
+    return count > 1 ? (uint32_t)count - 1 : 0;
+}
+
 static PyObject *rule_of(PyFrameObject *frame) {
     PyCodeObject *code = PyFrame_GetCode(frame);
     PyObject *name = PyTuple_Pack(2, code->co_filename, code->co_qualname);
@@ -200,7 +214,7 @@ static PyObject *rule_of(PyFrameObject *frame) {
     return rule;
 }
 
-static bool tell_by_rule(struct wait *wait, PyFrameObject *frame, PyObject *rule, double limit) {
+static bool tell_by_rule(struct wait *wait, PyFrameObject *frame, PyObject *rule, double limit, uint32_t others) {
     unsigned int channel;
     PyObject *subject_name, *limit_name, *capacity_name, *describe;
     int plain;
@@ -232,7 +246,7 @@ static bool tell_by_rule(struct wait *wait, PyFrameObject *frame, PyObject *rule
         add_number(&text, "capacity", number_of(subject, capacity_name));
     }
     PyErr_Clear();
-    *wait = wait_tell(channel, key, limit, 0, NULL, text.at, text.used);
+    *wait = wait_tell(channel, key, limit, others, NULL, text.at, text.used);
     Py_XDECREF(fields);
     Py_XDECREF(subject);
     Py_XDECREF(time);
@@ -246,13 +260,14 @@ bool wait_tell_caller(struct wait *wait, double limit, bool plain) {
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame()), *last = NULL;
     PyObject *rule = frame ? rule_of(frame) : NULL, *outer = NULL;
     if (rule && plain && !PyObject_IsTrue(PyTuple_GET_ITEM(rule, PyTuple_GET_SIZE(rule) - 1))) rule = NULL;
+    uint32_t others = rule ? others_in(frame) : 0;
     while (rule) {
         outer = rule;
         Py_XSETREF(last, frame);
         frame = PyFrame_GetBack(last);
         rule = frame ? rule_of(frame) : NULL;
     }
-    bool found = outer && tell_by_rule(wait, last, outer, limit);
+    bool found = outer && tell_by_rule(wait, last, outer, limit, others);
     Py_XDECREF(last);
     Py_XDECREF(frame);
     PyErr_Restore(type, value, traceback);
