@@ -90,7 +90,15 @@ static bool is_done(PyObject *future) {
     PyObject *done = aio.done(future, NULL);
     Py_XDECREF(done);
     if (!done) PyErr_Clear();
-    return done != Py_False; /* one whose `__init__` did not run raises by itself */
+    return done != Py_False;
+}
+
+/* Did its `__init__` run? If not, every method raises by itself. */
+static bool is_made(PyObject *future) {
+    PyObject *loop = PyObject_GetAttrString(future, "_loop");
+    Py_XDECREF(loop);
+    PyErr_Clear();
+    return loop && loop != Py_None;
 }
 
 static struct asking asking_for(PyObject *future) {
@@ -100,8 +108,8 @@ static struct asking asking_for(PyObject *future) {
 }
 
 void cancel_task(PyObject *task, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-    if (!cancels.task) return;
-    struct beside *strand = strand_of(task);
+    bool made = cancels.task && (table_find(&strands, task) || is_made(task));
+    struct beside *strand = made ? strand_of(task) : NULL;
     struct asking behalf = asking_for(task);
     if (!strand || (behalf.by && strand->cancelled_by == behalf.by)) return;
     uint64_t key = strand->key;
@@ -117,7 +125,7 @@ void cancel_task(PyObject *task, PyObject *const *arguments, Py_ssize_t count, P
 }
 
 void cancel_future(PyObject *future, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-    if (!cancels.task || passing_on || is_done(future)) return;
+    if (!cancels.task || passing_on || is_done(future) || !is_made(future)) return;
     struct asking behalf = asking_for(future);
     PyObject *name = PyType_GetName(Py_TYPE(future));
     write_cancel(0, name, true, message_of(arguments, count, names), cancels.task, false, &behalf);

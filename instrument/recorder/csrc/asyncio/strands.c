@@ -68,6 +68,8 @@ COLD struct beside *strand_begin(PyObject *task) {
     }
     found->key = key_fresh();
     found->epoch = store.epoch;
+    found->channel = 0;
+    found->timed_out = false;
     strand_define(task, found);
     return found;
 }

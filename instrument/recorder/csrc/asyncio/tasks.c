@@ -136,10 +136,11 @@ static PyObject *task_await(PyObject *task) {
     return aio.task_await(task);
 }
 
+/* The finalizer still needs the strand; until this returns, no other object can have the address. */
 static void task_dealloc(PyObject *task) {
+    aio.task_dealloc(task);
     strand_forget(task);
     wait_forget(task);
-    aio.task_dealloc(task);
 }
 
 static void future_dealloc(PyObject *future) {
@@ -148,8 +149,11 @@ static void future_dealloc(PyObject *future) {
 }
 
 static void task_finalize(PyObject *task) {
-    struct beside *strand = store.active ? table_find(&strands, task) : NULL;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    struct beside *strand = store.active ? table_find(&strands, task) : NULL; /* none if it never ran */
     if (strand && strand->epoch == store.epoch && !future_is_done(task)) task_dropped(strand->key);
+    PyErr_Restore(type, value, traceback);
     aio.task_finalize(task);
 }
 

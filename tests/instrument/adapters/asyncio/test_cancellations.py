@@ -183,16 +183,23 @@ def test_unfinished_task_that_is_dropped_has_end_pending(facts):
         import asyncio, gc
 
         async def waits(): await asyncio.get_running_loop().create_future()
+        async def yields(): await asyncio.sleep(0)
 
         async def main():
-            asyncio.create_task(waits(), name="dropped")
+            asyncio.create_task(waits(), name="collected")
             await asyncio.sleep(0.01)
             gc.collect()
 
         asyncio.run(main())
+        loop = asyncio.new_event_loop()
+        loop.create_task(yields(), name="dropped")
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+        loop._ready.clear()
+        loop.close()
         """
     )
-    assert found.how_ended() == {"dropped": "pending"}
+    assert found.how_ended() == {"collected": "pending", "dropped": "pending"}
 
 
 def test_swallowed_cancellation_has_request_and_wait_but_no_end(facts):
