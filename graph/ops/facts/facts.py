@@ -262,9 +262,9 @@ class Facts:
         """How tasks ended that did not return, by strand."""
         found = {}
         for fact in self._read(Kind.ENDED, Ended):
-            strand = self.strand_with_key(fact.process, fact.key)  # of a dropped task, not the strand of the record
-            if strand >= 0:
-                found[strand] = fact
+            strand = self.strand_with_key(fact.process, fact.key)
+            if strand >= 0 or fact.text.end != "pending":  # whoever drops a task records that end
+                found[fact.strand if strand < 0 else strand] = fact
         return found
 
     @cached_property

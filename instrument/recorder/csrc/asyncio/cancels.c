@@ -93,8 +93,7 @@ static bool is_done(PyObject *future) {
     return done != Py_False;
 }
 
-/* Did its `__init__` run? If not, every method raises by itself. */
-static bool is_made(PyObject *future) {
+bool cancel_is_made(PyObject *future) {
     PyObject *loop = PyObject_GetAttrString(future, "_loop");
     Py_XDECREF(loop);
     PyErr_Clear();
@@ -108,7 +107,7 @@ static struct asking asking_for(PyObject *future) {
 }
 
 void cancel_task(PyObject *task, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-    bool made = cancels.task && (table_find(&strands, task) || is_made(task));
+    bool made = cancels.task && (table_find(&strands, task) || cancel_is_made(task));
     struct beside *strand = made ? strand_of(task) : NULL;
     struct asking behalf = asking_for(task);
     if (!strand || (behalf.by && strand->cancelled_by == behalf.by)) return;
@@ -125,7 +124,7 @@ void cancel_task(PyObject *task, PyObject *const *arguments, Py_ssize_t count, P
 }
 
 void cancel_future(PyObject *future, PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-    if (!cancels.task || passing_on || is_done(future) || !is_made(future)) return;
+    if (!cancels.task || passing_on || is_done(future) || !cancel_is_made(future)) return;
     struct asking behalf = asking_for(future);
     PyObject *name = PyType_GetName(Py_TYPE(future));
     write_cancel(0, name, true, message_of(arguments, count, names), cancels.task, false, &behalf);

@@ -7,11 +7,15 @@
 
 #include "core.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The arguments are those of `cancel`. */
 void cancel_task(PyObject *task, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
 void cancel_future(PyObject *future, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
+
+/* Did the `__init__` of a task or future run? */
+bool cancel_is_made(PyObject *future);
 
 /* A task passes the request on to the future that it waits for: such calls are not requests of their own. */
 void cancel_passed_on(int by);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "asyncio/handles.h"
+#include "facts/exceptions.h"
 #include "facts/stack.h"
 #include "facts/waits.h"
 #include "hooks/methods.h"
@@ -230,9 +231,6 @@ void task_wait_end(PyObject *task, const struct beside *was, PyObject *waking) {
     PyErr_Restore(type, value, traceback);
 }
 
-/* The key of the EXCEPTION record of the exception that ended a task, 0 if there is none. */
-static uint64_t ending_exception(PyObject *task, PyObject *exception) { return 0; }
-
 void task_ended(PyObject *task, uint64_t key) {
     char text[64];
     if (UNLIKELY(!waits.cancelled)) return;
@@ -242,7 +240,7 @@ void task_ended(PyObject *task, uint64_t key) {
     }
     PyObject *exception = waits.exception(task, NULL);
     if (exception && exception != Py_None) {
-        uint64_t recorded = ending_exception(task, exception);
+        uint64_t recorded = exception_record(exception, "ended");
         int written = snprintf(text, sizeof text, "{\"end\":\"failed\",\"exception\":%llu}", (unsigned long long)recorded);
         put_extended(KIND_ENDED, aio.run_site, key, waits.task, text, recorded && written > 0 ? (size_t)written : 0, 0);
     }

@@ -106,7 +106,7 @@ static PyObject *t_cancel_method(PyObject *task, PyObject *const *arguments, Py_
     cancel_passed_on(-1);
     if (done != Py_True || !store.active) return done;
     PyObject *pending = PyObject_GetAttrString(task, "_must_cancel");
-    if (pending == Py_True) {
+    if (pending == Py_True && cancel_is_made(task)) {
         /* The step that is to fail was scheduled before, by someone else. */
         struct beside *strand = strand_of(task);
         if (strand) {
