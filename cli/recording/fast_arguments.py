@@ -10,7 +10,7 @@ from pathlib import Path
 from clew.records.fast_namedtuple import NamedTuple
 from clew.records.run.directory import the_workspace
 
-_FLAGS = {"--off": "off", "--quiet": "quiet", "-q": "quiet", "--json": "as_json"}
+_FLAGS = {"--off": "off", "--quiet": "quiet", "-q": "quiet", "--json": "as_json", "--no-output": "no_output"}
 _VALUES = {f"--{name}": name for name in ("name", "budget", "quota", "sample", "workspace")}
 
 
@@ -31,6 +31,7 @@ class Options(NamedTuple):
     as_json: bool = False
     settings: tuple[str, ...] = ()
     """Each is `NAME=VALUE`."""
+    no_output: bool = False
 
 
 def read(arguments: list[str]) -> Options | None:

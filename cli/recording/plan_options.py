@@ -25,6 +25,7 @@ def chosen_plan(
     sample: str | None,
     keep: str | None = None,
     settings: tuple[str, ...] = (),
+    outputs: bool = True,
 ) -> Plan | None:
     """Return the plan for the options of `command`, or None when the spec is invalid and its errors were printed.
     Raises `Mistake`."""
@@ -34,6 +35,8 @@ def chosen_plan(
         plan = default_plan(workspace) if spec is None else _compiled(spec, workspace, values_of(settings))
         if plan is None:
             return None
+        if not outputs:
+            plan = plan._replace(adapters=tuple(name for name in plan.adapters if name != "outputs"))
         if budget is not None:
             plan = plan._replace(budget=parse_share(budget))
         if quota is not None:

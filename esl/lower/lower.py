@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from clew.esl.checker.channels import channel_of, has_wildcard, name_of
@@ -37,6 +37,7 @@ from clew.esl.syntax.keywords import RATES
 from clew.esl.syntax.parser import parse
 from clew.esl.syntax.span import Span
 from clew.records.plan import plan as plans
+from clew.records.plan.default_plan import FACTS, WARNING
 from clew.records.plan.match import plain_qualname
 from clew.records.plan.plan import Action, ActionKind, EntityKind, Level, LogCapture, Plan, Rule, Target, When
 
@@ -168,6 +169,14 @@ class _Lowering:
         self.patterns: list[str] = []
 
     def run(self, spec: Spec) -> Lowered:
+        """Return the plan with what every plan records unless the spec says otherwise: exceptions, output lines, warnings."""
+        lowered = self.lower(spec)
+        plan = lowered.plan
+        adapters = tuple(dict.fromkeys((*plan.adapters, *FACTS)))
+        return replace(lowered, plan=plan._replace(adapters=adapters, logs=plan.logs or LogCapture(WARNING)))
+
+    def lower(self, spec: Spec) -> Lowered:
+        """Return the plan of the spec's own statements and packs."""
         blocks = blocks_of(spec)
         for part in spec.parts:
             statement = part.unit.statement
@@ -229,7 +238,7 @@ class _Lowering:
             text = registry.shipped()[name]
             inner = _Lowering(f"{name}.esl", self.root)
             inner.packs = self.packs
-            plan = inner.run(mean(parse(text).tree, values).spec).plan
+            plan = inner.lower(mean(parse(text).tree, values).spec).plan
             self.adapters += plan.adapters
             self.pack_rules += plan.rules
             self.levels += plan.levels

@@ -9,6 +9,8 @@ from clew.records.plan.plan import LogCapture, Plan, Rule, Target
 FACTS = ("exceptions", "outputs")
 """Adapters of every plan, unless it says otherwise: exceptions, and lines that the program writes."""
 ADAPTERS = ("threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http", "sockets", *FACTS)
+WARNING = 30
+"""The least level of log lines that a plan records whose spec does not mention log lines."""
 BUDGET = 0.03
 QUOTA = 2 << 30
 

@@ -34,6 +34,7 @@ from clew.records.run.directory import the_workspace
     "--sample",
     help="Share of request flows to record, each entirely or not at all: 10%. Default: the spec's, else all.",
 )
+@click.option("--no-output", is_flag=True, help="Do not record the lines that the program writes to stdout and stderr.")
 @click.option("--off", is_flag=True, help="Record nothing yet; only prepare the program for `clew attach`.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only errors.")
 @click.option(
@@ -51,6 +52,7 @@ def run(  # noqa: PLR0917 - click passes them by name
     quota: str | None,
     keep: str | None,
     sample: str | None,
+    no_output: bool,
     off: bool,
     quiet: bool,
     as_json: bool,
@@ -73,6 +75,18 @@ def run(  # noqa: PLR0917 - click passes them by name
       clew run --off -- python server.py
     """
     options = Options(
-        command, the_workspace(workspace), spec, name, budget, quota, keep, sample, off, quiet, as_json, settings
+        command,
+        the_workspace(workspace),
+        spec,
+        name,
+        budget,
+        quota,
+        keep,
+        sample,
+        off,
+        quiet,
+        as_json,
+        settings,
+        no_output,
     )
     context.exit(record(options))

@@ -17,7 +17,7 @@ from clew.graph.ops.answer.trail import Position, Trail
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.registry import findings
-from clew.records.format.event import EdgeKind
+from clew.records.format.event import EdgeKind, Kind
 
 MOST_CLAIMS = 3
 HANGS_NS = 1_000_000_000
@@ -121,6 +121,10 @@ def _exception_claims(trail: Trail) -> list[Claim]:
         place = words.where(fact.text.at or first.text.at, trail.facts)
         raised = f", raised in {place}" if place else ""
         begin = "It was written while handling"
+        if not number and trail.graph.at("kind", trail.event) == Kind.EXCEPTION:
+            if place:
+                claims.append(Claim(f"{phrases.exception(fact)} was raised in {place}.", (fact.row, first.row)))
+            continue
         if number:
             begin = "That was caused by" if chain[number - 1].text.cause else "That happened while handling"
         claims.append(Claim(f"{begin} {phrases.exception(fact)}{raised}.", (fact.row, first.row)))
