@@ -19,9 +19,12 @@ from clew.instrument.recorder.interned_strings import intern
 
 _NEVER_RETRIEVED = "exception was never retrieved"
 
+_GAPS = "exceptions"
+"""The name of the gaps where there were too many."""
+
 
 def install() -> None:
-    core.watch_exceptions(Quiet(_redacted), Quiet(intern), intern("exceptions"))
+    core.watch_exceptions(Quiet(_redacted), Quiet(intern), intern(_GAPS))
     redaction.at_change(core.exceptions_over)
     lifecycle.at_end(_at_end)
     when_imported("threading", _patch_threads)

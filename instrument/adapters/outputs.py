@@ -14,10 +14,13 @@ from clew.instrument.recorder import lifecycle, redaction
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.interned_strings import intern
 
+_GAPS = "outputs"
+"""The name of the gaps where there were too many."""
+
 
 def install() -> None:
     with io.TextIOWrapper(io.BufferedWriter(io.FileIO(os.devnull, "w")), encoding="utf-8") as sample:
-        core.watch_outputs(sample, os.write, Quiet(_redacted), intern("outputs"))
+        core.watch_outputs(sample, os.write, Quiet(_redacted), intern(_GAPS))
     lifecycle.at_end(core.outputs_over)
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from clew.esl import SpecError, check, compile_file, compile_text
 from clew.esl.packs.registry import ADAPTERS, shipped
+from clew.records.plan.default_plan import FACTS
+from clew.records.plan.plan import LogCapture
 
 
 def messages(text: str) -> list[str]:
@@ -26,7 +28,7 @@ def test_valid_specs_of_the_repository_have_no_errors(specs: dict[str, str]) -> 
 
 def test_include_standard_installs_all_adapters() -> None:
     plan = compile_text("include standard;", workspace="/").require()
-    assert sorted(plan.adapters) == sorted(ADAPTERS.values())
+    assert sorted(plan.adapters) == sorted([*ADAPTERS.values(), *FACTS])
     assert plan.rules == ()
 
 
@@ -37,7 +39,7 @@ def test_shipped_packs_have_no_problems() -> None:
 
 def test_include_repeated_installs_each_adapter_once() -> None:
     plan = compile_text("include threads; include standard, threads;", workspace="/").require()
-    assert sorted(plan.adapters) == sorted(ADAPTERS.values())
+    assert sorted(plan.adapters) == sorted([*ADAPTERS.values(), *FACTS])
 
 
 @pytest.mark.parametrize(("text", "share"), [("3%", 0.03), ("0.5 %", 0.005), ("100%", 1.0), ("2.5%", 0.025)])
@@ -89,8 +91,8 @@ def test_logs_capture_by_level_and_logger_prefix(text: str, level: int, loggers:
     assert (capture.level, capture.loggers, capture.ids) == (level, loggers, ids)
 
 
-def test_spec_without_logs_statement_captures_no_logs() -> None:
-    assert compile_text("scope a;", workspace="/").require().logs is None
+def test_spec_without_logs_statement_captures_warnings() -> None:
+    assert compile_text("scope a;", workspace="/").require().logs == LogCapture(30)
 
 
 @pytest.mark.parametrize(
@@ -209,10 +211,10 @@ def test_compile_file_accepts_byte_order_mark_and_windows_line_ends(tmp_path: Pa
     assert compiled.problems == () and len(compiled.require().rules) == 2
 
 
-def test_empty_spec_has_an_empty_plan() -> None:
+def test_empty_spec_has_the_plan_of_every_spec() -> None:
     for text in ("", " \n", ";;", "// nothing"):
         plan = compile_text(text, workspace="/").require()
-        assert (plan.rules, plan.adapters, plan.logs, plan.levels, plan.budget) == ((), (), None, (), None)
+        assert (plan.rules, plan.adapters, plan.logs, plan.levels, plan.budget) == ((), FACTS, LogCapture(30), (), None)
 
 
 def test_entity_unique_and_contains_on_a_property_are_problems(workspace) -> None:
