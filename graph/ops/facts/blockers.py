@@ -35,9 +35,14 @@ class Link:
     """What an inferred link follows from, "" for a recorded one."""
 
 
+def is_lock(wait: Waiting) -> bool:
+    """Return whether the resource is a lock, not a semaphore of one slot."""
+    return wait.begin.channel.rpartition(".")[2] in ("lock", "rlock")
+
+
 def is_exclusive(wait: Waiting) -> bool:
     """Return whether the resource has one holder at a time."""
-    return wait.begin.channel.rpartition(".")[2] in ("lock", "rlock") or wait.begin.text.capacity == 1
+    return is_lock(wait) or wait.begin.text.capacity == 1
 
 
 def is_resource(wait: Waiting) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
 from clew.graph.ops.diagnoses.significance import failed, victims
-from clew.graph.ops.facts.blockers import Blockers, is_exclusive
+from clew.graph.ops.facts.blockers import Blockers, is_lock
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
 
@@ -22,7 +22,7 @@ def find(facts: Facts) -> list[Finding]:
     waits: dict[tuple[tuple[int, int], int], list[Waiting]] = {}
     holdings: dict[tuple[tuple[int, int], int], Holding] = {}
     for wait in facts.waits:
-        if not is_exclusive(wait) or not failed(facts, wait):
+        if not is_lock(wait) or not failed(facts, wait):
             continue
         until = ends.until_ns(wait)
         for holding, basis in blockers.holders(wait, until):

@@ -79,5 +79,9 @@ def _finding(facts: Facts, queue: list[Waiting]) -> Finding:
 
 
 def _one(facts: Facts, wait: Waiting) -> str:
+    """Return the lock's name, or "one lock" where a library made it: its line does not name the lock."""
+    at = wait.begin.text.at
+    if at and words.own_frame(at, facts) != at[0]:
+        return "one lock"
     thing = words.thing(wait, facts)
-    return f"one {thing[2:]}" if thing.startswith("a ") else f"one {thing}" if " " in thing else f"the one lock {thing}"
+    return f"one {thing[2:]}" if thing.startswith("a ") else f"the lock {thing}"

@@ -13,7 +13,7 @@ from collections import defaultdict
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
 from clew.graph.ops.diagnoses.significance import failed, victims
-from clew.graph.ops.facts.blockers import is_exclusive
+from clew.graph.ops.facts.blockers import is_lock
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Resource, Waiting
 from clew.records.format.event import Kind
@@ -37,11 +37,6 @@ def find(facts: Facts) -> list[Finding]:
             if finding is not None:
                 found.append(finding)
     return found
-
-
-def is_lock(wait: Waiting) -> bool:
-    """Return whether the resource is a lock, which `holder-ended` is about."""
-    return is_exclusive(wait) and "lock" in wait.begin.channel
 
 
 def _is_leaked(facts: Facts, holding: Holding) -> bool:
