@@ -140,6 +140,8 @@ def _object_of(text: str) -> str:
         if not isinstance(function, ast.Attribute) or function.attr not in _WAITING_METHODS:
             return ""
         node = function.value
+        if isinstance(node, ast.Name) and node.id == "asyncio":
+            return ""  # `asyncio.wait_for(…)` is a function of the module, not a method of the object.
     return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
 
 

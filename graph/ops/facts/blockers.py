@@ -17,6 +17,7 @@ from clew.graph.ops.facts.moments import Moments
 from clew.graph.ops.facts.started_work import StartedWork
 from clew.records.format.event import Kind
 
+_RESULTS = frozenset({"executor.result", "asyncio.future", "asyncio.task", "thread.join"})
 HowBlocked = Literal["holds", "ends", "runs", "thread"]
 
 
@@ -121,6 +122,8 @@ class Blockers:
 
     def holders(self, wait: Waiting, ns: int) -> list[tuple[Holding, str]]:
         """Return who had the resource of a wait at a time during it, and what that was inferred from, "" if recorded."""
+        if wait.begin.channel in _RESULTS:
+            return []  # These name the workers that may run the work, not who has it.
         held = self._held.get(wait.begin.row)
         if held:
             return [(each, "") for each in held if each.until_ns is None or each.until_ns > ns]
@@ -141,8 +144,7 @@ class Blockers:
         """The waits for what each strand held when they began, and for its end."""
         found: dict[int, list[Waiting]] = defaultdict(list)
         for wait in self._facts.waits:
-            strands = {holding.strand for holding, _basis in self.holders(wait, wait.begin.ns)} | {self.target(wait)}
-            for strand in strands - {-1, wait.strand}:
+            for strand in {link.target for link in self.links(wait, wait.begin.ns)} - {wait.strand}:
                 found[strand].append(wait)
         return found
 

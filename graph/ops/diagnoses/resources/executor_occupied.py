@@ -50,7 +50,8 @@ def _found(facts: Facts, wait: Waiting, item: WorkItem, basis: str) -> Finding |
     if pool is None or not running:
         return None
     bases = [f"the work: {basis}"] if basis else []
-    if not pool[1]:
+    named = {facts.strand_of(wait.begin.process, holder) for holder in wait.begin.text.holders}
+    if not pool[1] and named.isdisjoint(each.worker for each in running):
         bases.append("the executor: it is the only one of the process without a free worker")
     if not links and not _is_stuck(facts, wait, item, running):
         return None
@@ -123,7 +124,10 @@ def _queued(facts: Facts, strand: int, ns: int) -> list[Link]:
 def _claims(facts: Facts, wait: Waiting, item: WorkItem, running: list[WorkItem], links: list[Link]) -> list[Claim]:
     submitted = f"{words.who(facts, item.submitter)} submitted work to an executor at {words.offset(item.submit_ns)}"
     never = "no worker began it meanwhile"
-    first = f"{submitted}; {words.waited(facts, wait)} {words.ending(facts, wait)}, and {never}."
+    waited = f"{words.waited(facts, wait)} {words.ending(facts, wait)}"
+    who = f"{words.who(facts, wait.strand)} "
+    same = item.submitter == wait.strand and waited.startswith(who)
+    first = f"{submitted}{' and ' + waited[len(who) :] if same else '; ' + waited}, and {never}."
     jobs = [_job(facts, each) for each in running]
     rows = tuple(each.begin for each in running)
     if len(running) == 1:
