@@ -74,7 +74,8 @@ def cancel_claim(facts: Facts, strand: int, cancel: Fact[Cancel], *more: int) ->
         text = f"{task} cancelled itself at {offset(cancel.ns)}{at}"
     else:
         text = f"{who(facts, cancel.strand)} cancelled {task} at {offset(cancel.ns)}{at}"
-    message = f": {cancel.text.message}" if cancel.text.message else ""
+    # The message of a scope is made by its library: it repeats who and names addresses.
+    message = f": {cancel.text.message}" if cancel.text.message and not scope else ""
     return Claim(f"{text}{message}.", (cancel.row, *more))
 
 
