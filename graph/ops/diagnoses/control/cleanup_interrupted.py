@@ -7,6 +7,7 @@ is not recorded, so the finding only says which clean-up did not finish.
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 
 from clew.graph.ops.diagnoses.control.cancelled_by import cancel_claim, cancels_of
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
@@ -25,45 +26,46 @@ def find(facts: Facts) -> list[Finding]:
     """Return the interrupted clean-ups of a run, at most one for each task."""
     found = []
     for strand, cancels in cancels_of(facts).items():
-        if len(cancels) < 2:
-            continue
-        interrupted = [wait for wait in facts.waits_of.get(strand, ()) if wait.end == "cancelled"]
-        finding = _interrupted(facts, strand, cancels, interrupted)
-        if finding:
-            found.append(finding)
+        pair = _interrupted(facts.waits_of.get(strand, []), cancels) if len(cancels) > 1 else None
+        if pair:
+            found.append(_finding(facts, strand, cancels, *pair))
     return found
 
 
-def _interrupted(facts: Facts, strand: int, cancels: list[Fact[Cancel]], waits: list[Waiting]) -> Finding | None:
-    task = who(facts, strand)
-    for first in waits:
-        assert first.wake
-        asked = [cancel for cancel in cancels if first.begin.ns <= cancel.ns <= first.wake.ns]
-        if not asked or closing_frame(first.begin.text.at):
-            continue
-        for second in waits:
-            closing = closing_frame(second.begin.text.at)
-            if closing is None or not second.wake or second.begin.ns < first.wake.ns:
-                continue
-            again = [cancel for cancel in cancels if second.begin.ns <= cancel.ns <= second.wake.ns]
-            if not again:
-                continue
-            name = closing.function.rpartition(".<locals>.")[2]
-            at = where(second.begin.text.at, facts)
-            claims = (
-                cancel_claim(facts, strand, asked[0], *first.rows),
-                Claim(
-                    f"{task} then began to clean up in {name} ({os.path.basename(closing.file)}:{closing.line}) and waited"
-                    f"{f' in {at}' if at else ''}.",
-                    (second.begin.row,),
-                ),
-                Claim(
-                    f"It was cancelled again at {offset(again[0].ns)}, so {name} did not finish.",
-                    (again[0].row, second.wake.row),
-                ),
-            )
-            return Finding(KIND, Reason.CONTROL, claims, (Victim(strand, second.begin.row, -1),))
+def _interrupted(waits: list[Waiting], cancels: list[Fact[Cancel]]) -> tuple[Waiting, Waiting] | None:
+    """Return an interrupted wait and the interrupted wait of its clean-up, None if there are none.
+
+    Only waits of clean-ups may lie between the two.
+    """
+    first: Waiting | None = None
+    for wait in waits:
+        stopped = wait.end == "cancelled" and _cancel_in(wait, cancels) is not None
+        if closing_frame(wait.begin.text.at) is None:
+            first = wait if stopped else None
+        elif first and first.wake and stopped and wait.begin.ns >= first.wake.ns:
+            return first, wait
     return None
+
+
+def _cancel_in(wait: Waiting, cancels: list[Fact[Cancel]]) -> Fact[Cancel] | None:
+    """Return the first cancellation during a wait."""
+    at = bisect_left(cancels, wait.begin.ns, key=lambda cancel: cancel.ns)
+    return cancels[at] if at < len(cancels) and wait.covers(cancels[at].ns) else None
+
+
+def _finding(facts: Facts, strand: int, cancels: list[Fact[Cancel]], first: Waiting, second: Waiting) -> Finding:
+    asked, again = _cancel_in(first, cancels), _cancel_in(second, cancels)
+    closing = closing_frame(second.begin.text.at)
+    assert asked and again and closing
+    task, name = who(facts, strand), closing.function.rpartition(".<locals>.")[2]
+    at = where(second.begin.text.at, facts)
+    began = f"{task} then began to clean up in {name} ({os.path.basename(closing.file)}:{closing.line}) and waited"
+    claims = (
+        cancel_claim(facts, strand, asked, *first.rows),
+        Claim(f"{began}{f' in {at}' if at else ''}.", (second.begin.row,)),
+        Claim(f"It was cancelled again at {offset(again.ns)}, so {name} did not finish.", (again.row, second.rows[-1])),
+    )
+    return Finding(KIND, Reason.CONTROL, claims, (Victim(strand, second.begin.row, -1),))
 
 
 def closing_frame(at: tuple[Frame, ...]) -> Frame | None:

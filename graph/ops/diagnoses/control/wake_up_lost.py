@@ -6,6 +6,7 @@ counts the waiter as woken, but the waiter never used the wake-up. Another waite
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 
 import numpy as np
@@ -48,8 +49,8 @@ def find(facts: Facts) -> list[Finding]:
 
 def _cancel_of(wait: Waiting, cancels: list[Fact[Cancel]]) -> Fact[Cancel] | None:
     """Return the cancellation that interrupted a wait."""
-    inside = [cancel for cancel in cancels if wait.wake and wait.begin.ns <= cancel.ns <= wait.wake.ns]
-    return inside[0] if inside else None
+    at = bisect_left(cancels, wait.begin.ns, key=lambda cancel: cancel.ns)
+    return cancels[at] if at < len(cancels) and wait.covers(cancels[at].ns) else None
 
 
 def _wake_ups(facts: Facts, strands: set[int]) -> dict[int, list[tuple[int, int]]]:
