@@ -49,14 +49,13 @@ class Outcome:
 
     @property
     def missing(self) -> list[str]:
-        text = first_lines(self.answer)
-        return [pattern.pattern for pattern in self.case.patterns() if self.named is False and not pattern.search(text)]
+        return self.case.missing(first_lines(self.answer, self.case.question)) if self.named is False else []
 
 
-def first_lines(answer: str) -> str:
-    """Return the first lines of an answer, without the line that names the run."""
+def first_lines(answer: str, question: str) -> str:
+    """Return the first lines of an answer, without the lines that name the run and the event itself."""
     lines = [line for line in answer.splitlines() if line.strip() and not line.startswith("run ")]
-    return "\n".join(lines[:ANSWER_LINES])
+    return "\n".join(line for line in lines[:ANSWER_LINES] if question not in line)
 
 
 def judge(case: Case, keep: Path) -> Outcome:
@@ -67,8 +66,7 @@ def judge(case: Case, keep: Path) -> Outcome:
         if not showed(case, workspace):
             raise OSError("the program did not show its bug")
         answer = clew(workspace, "why", case.question)
-        text = first_lines(answer)
-        named = all(pattern.search(text) for pattern in case.patterns())
+        named = not case.missing(first_lines(answer, case.question))
     except OSError as error:
         why_not = str(error)
     if case.mended is not None:
@@ -176,7 +174,7 @@ def main() -> None:
             outcomes.append(outcome)
             print(shown(outcome), flush=True)
             if options.answers or options.names:
-                print(first_lines(outcome.answer) if options.answers and not options.names else outcome.answer)
+                print(outcome.answer if options.names else first_lines(outcome.answer, outcome.case.question))
             if outcome.missing and (options.answers or options.names):
                 print(f"  does not match: {', '.join(outcome.missing)}")
             if outcome.false:
