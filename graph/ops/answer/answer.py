@@ -7,7 +7,7 @@ before resources, resources before control, control before calls. Scheduling is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from clew.graph.model.graph import ExecutionGraph
@@ -17,6 +17,7 @@ from clew.graph.ops.answer.trail import Position, Trail
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.registry import findings
+from clew.graph.ops.facts.unfollowed import limits, unfollowed_at
 from clew.records.format.event import EdgeKind, Kind
 
 MOST_CLAIMS = 3
@@ -62,6 +63,24 @@ of the edge, and the event."""
 def answer(graph: ExecutionGraph, event: int, tell: Tell) -> Answer:
     """Answer why an event happened."""
     trail = Trail(graph, event)
+    if unfollowed_at(graph, event) is not None:
+        return _not_followed(trail)
+    found = _followed(trail, tell)
+    return replace(found, limits=limits(graph, [step.event for step in found.steps]))
+
+
+def _not_followed(trail: Trail) -> Answer:
+    """Return the answer for an event of a thread that was not followed: at most the exception that was handled."""
+    known = limits(trail.graph, [trail.event])
+    claims = tuple(_exception_claims(trail))
+    if claims:
+        return Answer(trail.event, claims, "recorded", limits=known)
+    claim = Claim("What led to it is not known.", (trail.event,))
+    return Answer(trail.event, (claim,), "unknown", "execution was not followed", limits=known)
+
+
+def _followed(trail: Trail, tell: Tell) -> Answer:
+    event = trail.event
     positions = list(trail.positions())
     matched = _matches(findings(trail.facts), positions)
     if matched:

@@ -24,6 +24,7 @@ from clew.graph.ops.causes.why import why
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Reason
 from clew.graph.ops.facts.facts import Fact, Facts, Waiting
+from clew.graph.ops.facts.unfollowed import unfollowed_at
 from clew.records.format.event import FLAG_BACK, EdgeKind, Kind
 from clew.records.format.facts import Cancel, Exception_
 
@@ -80,7 +81,7 @@ class Trail:
         self.event = event
 
     def positions(self) -> Iterator[Position]:
-        """Yield the event's own position, then what it depended on, by rising cost."""
+        """Yield the event's own position, then what it depended on, by rising cost; stop where execution was not followed."""
         start = self._at(self.event, Reason.CALL, "", (self.event,), None)
         order = count()
         heap = [(0, next(order), start)]
@@ -94,6 +95,8 @@ class Trail:
             seen.add(place)
             found += 1
             yield position
+            if unfollowed_at(self.graph, position.row) is not None:
+                continue
             for following in self.reasons(position):
                 heapq.heappush(heap, (following.cost, next(order), following))
 
@@ -305,7 +308,7 @@ class Trail:
         visited = {(found[0].strand, found[0].first)}
         while len(found) < MOST_POSITIONS:
             following = self._step_back(found[-1], visited)
-            if not following:
+            if not following or unfollowed_at(self.graph, found[-1].row) is not None:
                 break
             found += following
             visited.add((found[-1].strand, found[-1].first))

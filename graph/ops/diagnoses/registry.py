@@ -26,6 +26,7 @@ from clew.graph.ops.diagnoses.resources import (
     wait_circle,
 )
 from clew.graph.ops.facts.facts import Facts
+from clew.graph.ops.facts.unfollowed import unfollowed, unfollowed_at
 
 DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = (
     reply_of_another.find,
@@ -51,9 +52,13 @@ REASONS: tuple[Callable[[Facts], list[Finding]], ...] = (exception_behind.find, 
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """Return what all diagnoses find in a run; the result is cached with the graph."""
-    known = facts.graph.answers.get("findings")
+    """Return what all diagnoses find in a run, where execution was followed; the result is cached with the graph."""
+    graph = facts.graph
+    known = graph.answers.get("findings")
     if known is None:
-        known = facts.graph.answers["findings"] = [found for find in DIAGNOSES for found in find(facts)]
+        known = [found for find in DIAGNOSES for found in find(facts)]
+        if unfollowed(graph):
+            known = [found for found in known if all(unfollowed_at(graph, row) is None for row in found.events)]
+        graph.answers["findings"] = known
     result: list[Finding] = known
     return result

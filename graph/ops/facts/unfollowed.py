@@ -62,7 +62,8 @@ def limits(graph: ExecutionGraph, events: Iterable[int]) -> tuple[str, ...]:
         time = unfollowed_at(graph, row)
         if time is not None:
             where = time.process, time.thread, time.text
-            found.setdefault(where, f"{time.text} ({_thread_name(graph, row)}), so the causes there are not known")
+            text = time.text.replace("this thread", _thread_name(graph, row), 1)
+            found.setdefault(where, f"{text}, so the causes there are not known.")
     return tuple(found.values())
 
 
