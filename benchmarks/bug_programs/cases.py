@@ -71,7 +71,12 @@ CASES = (
     Case(
         "httpcore_1093",
         "no free connection",
-        ("get-0", "cancel", r"\bmain\b|{task.cancel()}"),
+        (
+            "get-0",
+            "cancel",
+            r"\bmain\b|{task.cancel()}",
+            "slot|capacity|gave .*back|given back|never (?:released|returned)",
+        ),
         Variant(("httpcore==1.0.9", "anyio==4.9.0"), ("cancel",)),
         Variant(("httpcore==1.0.9", "anyio==4.9.0")),
         ("httpcore._async.**",),
@@ -193,7 +198,7 @@ OTHERS = (
     Case(
         "aiohttp_9670",
         "third page never came",
-        ("get-second", "cancel"),
+        ("get-second", "cancel", "slot|wok|wak|pass(?:ed)? .*on|given back|never (?:released|returned)"),
         Variant(("aiohttp==3.10.10",), ("cancel",)),
         Variant(("aiohttp==3.10.10",)),
         ("aiohttp.connector.**",),
