@@ -51,9 +51,23 @@ def find_logs(
 
 
 def find_outputs(graph: ExecutionGraph, text: str) -> I64:
-    """Return the output lines that contain a text, ascending."""
+    """Return the output lines that contain a text, ascending, without copies of log lines."""
     rows = np.flatnonzero(graph.kind == Kind.OUTPUT)
-    return rows[texts_pass(graph, rows, "contains", text)]
+    rows = rows[texts_pass(graph, rows, "contains", text)]
+    return np.array([row for row in rows.tolist() if not is_copy_of_log(graph, row)], np.int64)
+
+
+def is_copy_of_log(graph: ExecutionGraph, row: int) -> bool:
+    """Return whether a handler of `logging` wrote an output line: the log line just before it has its text."""
+    start = graph.strand_of(row).start
+    before = row - 1
+    while before >= start and graph.at("kind", before) in (Kind.OUTPUT, Kind.EXCEPTION):
+        before -= 1
+    if before < start or graph.at("kind", before) != Kind.LOG:
+        return False
+    written, message = graph.text(row).strip(), graph.text(before)
+    first = message.partition("\n")[0].strip()
+    return bool(first) and (first in written or (bool(written) and written in message))
 
 
 def find_exceptions(graph: ExecutionGraph, text: str) -> I64:

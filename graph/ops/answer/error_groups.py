@@ -21,6 +21,7 @@ from clew.graph.ops.answer.answer import Answer, Tell, answer
 from clew.graph.ops.answer.trail import Trail
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.facts.facts import Fact, Facts
+from clew.graph.ops.find_events import is_copy_of_log
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_
 
@@ -222,18 +223,6 @@ def _printed(graph: ExecutionGraph, facts: Facts) -> Iterator[int]:
             traceback.discard(strand)
             if text.partition(":")[0].strip().rpartition(".")[2] in recorded:
                 continue
-        elif not _LOOKS_LIKE_ERROR.search(text) or _is_of_log(graph, row, text):
+        elif not _LOOKS_LIKE_ERROR.search(text) or is_copy_of_log(graph, row):
             continue
         yield row
-
-
-def _is_of_log(graph: ExecutionGraph, row: int, text: str) -> bool:
-    """Return whether a handler of `logging` printed the line: the LOG before it has its text."""
-    start = graph.strand_of(row).start
-    before = row - 1
-    while before >= start and graph.at("kind", before) in (Kind.OUTPUT, Kind.EXCEPTION):
-        before -= 1
-    if before < start or graph.at("kind", before) != Kind.LOG:
-        return False
-    message = graph.text(before).partition("\n")[0].strip()
-    return bool(message) and (message in text or text.strip() in graph.text(before))

@@ -5,7 +5,8 @@ import pytest
 
 from clew.graph.logs.match_line import find_line
 from clew.graph.logs.timestamps import moments
-from clew.graph.ops.find_events import find_logs, same_file
+from clew.graph.ops.find_events import find_logs, find_outputs, same_file
+from clew.records.format.event import Kind
 
 
 @pytest.fixture
@@ -154,3 +155,12 @@ def test_find_log_line_among_equal_lines_with_zone_decides_by_time(run):
 )
 def test_same_file_compares_whole_trailing_path_parts(wanted, same):
     assert same_file("/home/me/.hidden/x.py", wanted) is same
+
+
+def test_find_outputs_leaves_out_copies_of_log_lines(run):
+    thread = run.process().thread()
+    thread.log("disk full", level=40)
+    thread.put(Kind.OUTPUT, key=2, text="12:00 ERROR disk full")
+    thread.enter("app:f").put(Kind.OUTPUT, key=1, text="disk full again").exit("app:f")
+    graph = run.graph()
+    assert [graph.text(row) for row in find_outputs(graph, "disk").tolist()] == ["disk full again"]
