@@ -456,3 +456,14 @@ def test_answers_about_live_run_note_that_event_numbers_change(shell, words):
         assert note in shell(*words, *more).stderr.splitlines()
     save_run(folder, run.info._replace(finished=run.info.started + 1, exit_code=0))
     assert note not in shell(*words).stderr
+
+
+def test_path_to_an_error_prints_the_verdict_of_why(shop):
+    printed = plain(shop("path", "Order failed", "--run", "before").stdout)
+    assert (
+        "\n\nERROR Order failed: item 17 is sold out\n"
+        "Stock.lookup used item 17, which Stock.mark_sold defined.\nHow sure: recorded (events N)\n\n"
+    ) in printed
+    answer = data(shop("path", "Order failed", "--run", "before", "--json"))["verdict"]
+    assert answer["sentences"][0]["text"] == "Stock.lookup used item 17, which Stock.mark_sold defined."
+    assert data(shop("path", "audit", "--run", "before", "--json"))["verdict"] is None
