@@ -64,6 +64,8 @@ def shape(lines: list[str]) -> list[str]:
     text = re.sub(r"token=\S+", "token=…", text)
     text = re.sub(r"\d[\d,.:-]*(e-\d+)?( ?(ns|µs|ms|s|KB|MB|%|x)\b| ?%)?", "#", text)
     text = re.sub(r"\(\+# other causes?\)", "", text)
+    # A step within a millisecond has no time.
+    text = re.sub(r", # earlier$", "", text, flags=re.M)
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
