@@ -214,7 +214,7 @@ def _printed(graph: ExecutionGraph, facts: Facts) -> Iterator[int]:
         if graph.key(row) != STDERR:
             continue
         text, strand = graph.text(row), graph.at("strand", row)
-        if text.startswith("Traceback (most recent call last)"):
+        if text.startswith(("Traceback (most recent call last)", "Exception in thread ")):
             traceback.add(strand)
             continue
         if strand in traceback:

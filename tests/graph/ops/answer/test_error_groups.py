@@ -63,6 +63,7 @@ def test_group_errors_stderr_counts_only_lines_that_nothing_else_recorded(run):
         "Traceback (most recent call last):",
         '  File "app.py", line 3, in f',
         "ValueError: bad",
+        "Exception in thread worker:",
         "Traceback (most recent call last):",
         '  File "app.py", line 9, in g',
         "OSError: gone",
