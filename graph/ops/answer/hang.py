@@ -92,6 +92,7 @@ def hang(graph: ExecutionGraph, ends: dict[int, int], *, brief_ns: int = 0, pids
     returned.
     """
     facts = Facts.of(graph)
+    facts.observe_until(max(ends.values(), default=0))
     wanted = set(pids)
     open_ = _open_waits(facts, wanted)
     held = _held(facts)

@@ -275,4 +275,13 @@ class Facts:
 
     @cached_property
     def last_ns(self) -> int:
-        return int(self.graph.ts.max()) if len(self.graph) else 0
+        """The time until which waits without an end lasted: the run's last event, or its end if a process was killed."""
+        graph = self.graph
+        last = int(graph.ts.max()) if len(graph) else 0
+        if graph.info.finished is not None and any(process.died for process in graph.processes):
+            last = max(last, graph.info.finished - graph.info.started)
+        return last
+
+    def observe_until(self, ns: int) -> None:
+        """Let waits without an end last until `ns` at least: the present time of a live run. Call this before diagnoses."""
+        self.last_ns = max(self.last_ns, ns)
