@@ -86,8 +86,9 @@ class Hang:
 
 
 def hang(graph: ExecutionGraph, ends: dict[int, int], *, brief_ns: int = 0, pids: Iterable[int] = ()) -> Hang:
-    """Return who waits for whom. `ends` has the time until which each process waits, in ns since the run's start.
+    """Return who waits for whom.
 
+    `ends` has the time until which each process waits, in ns since the run's start, without those of which it is unknown.
     A wait of less than `brief_ns` blocks nobody, unless it is in a circle. With `pids`, only waits of these processes are
     returned.
     """
@@ -111,7 +112,8 @@ def hang(graph: ExecutionGraph, ends: dict[int, int], *, brief_ns: int = 0, pids
         state: State = "brief" if strand in brief else "blocked" if strand in stuck else "waiting"
         if state == "waiting" and (waits[0].begin.channel in _WORK or waits[0].begin.text.target):
             state = "idle"
-        made.append(_told(facts, waits[0], edges[strand], max(ages[strand], 0), state))
+        waited_ns = max(ages[strand], 0) if waits[0].begin.process in ends else -1
+        made.append(_told(facts, waits[0], edges[strand], waited_ns, state))
     made.sort(key=lambda wait: (ORDER[wait.state], -wait.waited_ns))
     certain = not found or found[0].certainty == "recorded"
     return Hang(
@@ -128,15 +130,15 @@ def until(graph: ExecutionGraph, now_ns: int, *, live: bool) -> dict[int, int]:
     """Return the time until which each process waited: now if it is recorded, else the end of its recording.
 
     `now_ns` is in ns since the run's start: the present time for a live run, else the end of the run. A process that was
-    killed waited until then if it was the first one; for others the time of the kill is unknown.
+    killed waited until then if it was the first one; others are left out, since the time of the kill is unknown.
     """
 
     def end(process: Process) -> int:
-        first = process.index == 0 or process.parent_uid == 0
         goes_on = live and process.end not in ("closed", "went on")
-        return max(now_ns, process.last_ns) if goes_on or (process.died and first) else process.last_ns
+        return max(now_ns, process.last_ns) if goes_on or process.died else process.last_ns
 
-    return {process.index: end(process) for process in graph.processes}
+    known = (process for process in graph.processes if not process.died or process.index == 0)
+    return {process.index: end(process) for process in known}
 
 
 def pids_of_test(graph: ExecutionGraph, test: str) -> set[int]:

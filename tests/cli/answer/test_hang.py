@@ -181,3 +181,25 @@ def test_hang_unprepared_process_says_how_to_prepare_it(shell):
 def test_hang_process_that_does_not_exist_is_an_error(shell):
     (shell.folder / ".clew" / "runs").mkdir(parents=True)
     assert "process 4194399 does not exist" in shell("hang", 4194399, code=2).stderr
+
+
+def test_hang_recorded_deadlock_is_answered_live_and_after_a_kill(hung, shell, until):
+    ask, pid = hung(CIRCLE, "--name", "bank")
+    found = ask(lambda found: len(waits(found, "blocked")) == 3)
+    assert found["source"] == "records" and found["certainty"] == "recorded"
+    blocked = waits(found, "blocked")
+    assert set(blocked) == {"pay-rent", "refund", "MainThread"}
+    assert blocked["refund"]["what"] == "dst.lock" and blocked["refund"]["where"] == "transfer, program.py:11"
+    assert blocked["refund"]["holders"][0].startswith("pay-rent took it ")
+    (program,) = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()[:1]
+    assert shell("hang", program).stdout.startswith("run bank (")
+    os.kill(int(program), signal.SIGKILL)
+    after = until(lambda: (done := json.loads(shell("hang", "bank", "--json").stdout))["run"]["finished"] and done)
+    assert {frozenset(circle) for circle in after["circles"]} == {frozenset({"pay-rent", "refund"})}
+    assert set(waits(after, "blocked")) == {"pay-rent", "refund", "MainThread"}
+
+
+def test_hang_recorded_idle_server_hangs_in_nothing(hung):
+    ask, _ = hung(IDLE)
+    found = ask(lambda found: found["run"] and "worker" in waits(found, "idle"))
+    assert found["source"] == "records" and found["verdict"] == [] and not waits(found, "blocked")

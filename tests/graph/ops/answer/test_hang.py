@@ -122,3 +122,14 @@ def test_hang_of_a_pid_has_no_wait_of_another_process(deadlock):
     other = deadlock.process("other")
     other.thread("elsewhere").enter("work").fact(Kind.WAIT, 1, "lock", Wait())
     assert states(answer(deadlock, pids=(200,))) == {"elsewhere": "blocked"}
+
+
+def test_hang_killed_child_waited_for_an_unknown_time(run):
+    first, child = run.process(), run.process("child", state=1)
+    first.thread().enter("main").exit("main")
+    child.thread("stuck").enter("work").fact(Kind.WAIT, 1, "lock", Wait())
+    graph = run.graph()
+    times = until(graph, 9 * SECOND, live=False)
+    assert set(times) == {0}
+    (wait,) = hang(graph, times).waits
+    assert (wait.who, wait.state, wait.waited_ns) == ("stuck", "blocked", -1)
