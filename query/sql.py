@@ -50,10 +50,12 @@ VIEWS: Mapping[str, str] = {
     " from read_parquet({templates}, file_row_number = true)) t on t.number = p.template",
     "logs": "select event, ts, {level} as level, channel as logger, location, strand, text"
     " from payloads join events on payloads.event = events.id where events.kind = 'log'",
-    "exceptions": "select event, ts, channel as type, text ->> '$.message' as message,"
-    " coalesce(text ->> '$.role', 'raised') as role, key, (text ->> '$.cause')::ubigint as cause,"
-    " (text ->> '$.context')::ubigint as context, location, strand"
-    " from payloads join events on payloads.event = events.id where events.kind = 'exception'",
+    # The texts of other events are no JSON, and they may be evaluated before they are filtered out.
+    "exceptions": "select event, ts, type, fact ->> '$.message' as message,"
+    " coalesce(fact ->> '$.role', 'raised') as role, key, (fact ->> '$.cause')::ubigint as cause,"
+    " (fact ->> '$.context')::ubigint as context, location, strand from"
+    " (select *, channel as type, case when json_valid(text) then text::json end as fact"
+    " from payloads join events on payloads.event = events.id where events.kind = 'exception')",
     "outputs": "select event, ts, key as descriptor, location, strand, text"
     " from payloads join events on payloads.event = events.id where events.kind = 'output'",
     "calls": "",
