@@ -75,7 +75,7 @@ def install_causality(plan: Plan) -> None:
             install(f"the causality of {name}", f"clew.instrument.adapters.{adapters.MODULES.get(name, name)}")
     if "unfollowed" not in _installed:
         _installed.add("unfollowed")
-        install("what is not followed", "clew.instrument.adapters.unfollowed")
+        install("what is not followed", "clew.instrument.adapters.facts.unfollowed")
     if "end" not in _installed:
         _installed.add("end")
         install("an end by os._exit", "clew.instrument.exit_hook")

@@ -30,7 +30,7 @@ from clew.graph.model.edge_order import Joined
 from clew.graph.model.gaps import lost_of
 from clew.graph.model.graph import ExecutionGraph, Gap, Process, Site, Strand
 from clew.graph.model.machines import Machine
-from clew.graph.model.process_names import process_names
+from clew.graph.model.processes.process_names import process_names
 from clew.graph.runtime.progress import Meter, Progress, no_progress
 from clew.graph.store.incremental_cache import Growing, growing
 from clew.records.errors import Problem

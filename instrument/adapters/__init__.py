@@ -2,11 +2,11 @@
 
 MODULES = {
     "callbacks": "asyncio.callbacks",
-    "exceptions": "exceptions",
+    "exceptions": "facts.exceptions",
     "executors": "executors",
     "http": "http",
     "locks": "locks",
-    "outputs": "outputs",
+    "outputs": "facts.outputs",
     "processes": "processes.subprocess",
     "queues": "queues",
     "redis_values": "redis_values",

@@ -13,8 +13,8 @@ import contextlib
 from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
+from clew.instrument.adapters.facts.waits import waits_in
 from clew.instrument.adapters.patching import adapter_site, hook, rename_in, when_imported
-from clew.instrument.adapters.waits import waits_in
 from clew.instrument.probes.install.hidden_calls import Quiet
 from clew.instrument.probes.sites import note
 from clew.instrument.propagation.traceparent import fresh_key

@@ -12,8 +12,8 @@ import sys
 import time
 from typing import Any
 
+from clew.instrument.adapters.facts.waits import waits_in
 from clew.instrument.adapters.patching import operate
-from clew.instrument.adapters.waits import waits_in
 from clew.instrument.probes.install.hidden_calls import Quiet
 from clew.instrument.propagation.traceparent import fresh_key
 from clew.instrument.recorder.core import core

@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from clew.instrument.adapters.facts.waits import waits_in
 from clew.instrument.adapters.patching import adapter_site, hook, operate, rename_in, when_imported
-from clew.instrument.adapters.waits import waits_in
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.interned_strings import intern
 from clew.records.format.event import Kind

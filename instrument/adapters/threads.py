@@ -9,8 +9,8 @@ import json
 import time
 from typing import Any
 
+from clew.instrument.adapters.facts.waits import waits_in
 from clew.instrument.adapters.patching import adapter_site, hook, object_keys, when_imported
-from clew.instrument.adapters.waits import waits_in
 from clew.instrument.propagation.traceparent import fresh_key
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.interned_strings import intern

@@ -7,7 +7,6 @@ per line for its site.
 from __future__ import annotations
 
 import os
-import sysconfig
 from types import CodeType
 from typing import Any
 
@@ -19,7 +18,7 @@ from clew.records.plan.match import INSTALLED_PARTS
 PROGRAM, LIBRARY, STANDARD_LIBRARY, CLEW, EVENT_LOOP = range(5)
 _CLEW = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _CLEW_FOLDERS = tuple(_CLEW + name + os.sep for name in ("api", "instrument", "records", "source"))
-_STANDARD_LIBRARY = tuple({path + os.sep for path in map(sysconfig.get_path, ("stdlib", "platstdlib")) if path})
+_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _LOOP_FILE = os.path.join("asyncio", "events.py")
 _roots: tuple[str, ...] = ()
 

@@ -19,7 +19,7 @@ from clew.graph.entities.live.decoded_chunks import Decoded
 from clew.graph.entities.live.message_pairs import Messages
 from clew.graph.entities.live.state import OUTSIDE, Entity, LiveState, Naming, Place, Row, Table, table_of
 from clew.graph.model.graph import UNNAMED_MACHINE
-from clew.graph.model.process_names import process_names
+from clew.graph.model.processes.process_names import process_names
 from clew.records.format.event import CALLS, FLAG_BYTES, Kind
 from clew.records.read.process_records import ProcessRecords
 

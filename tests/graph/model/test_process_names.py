@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from clew.graph.model.process_names import process_names
+from clew.graph.model.processes.process_names import process_names
 
 
 def server(name: str, data: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from clew.graph.model.program_words import program_words
+from clew.graph.model.processes.program_words import program_words
 
 WORDS = 2
 """The maximum number of words of the command line in a process's name."""

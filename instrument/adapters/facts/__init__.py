@@ -1,0 +1,1 @@
+"""Facts that need no causality: waits, exceptions, output lines, and loops that are not followed."""
