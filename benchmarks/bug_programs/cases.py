@@ -115,7 +115,7 @@ CASES = (
     Case(
         "sqla_12077",
         "connections of a pool of two",
-        ("cancel", "clos|terminat"),
+        ("cancel", "close|closing|closed|terminat"),
         Variant(("sqlalchemy==2.0.36", "asyncpg==0.30.0", "anyio==4.6.2.post1", "greenlet")),
         Variant(("sqlalchemy==2.0.40", "asyncpg==0.30.0", "anyio==4.6.2.post1", "greenlet")),
         ("sqlalchemy.pool.**", "sqlalchemy.dialects.postgresql.asyncpg.**"),

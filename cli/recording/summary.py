@@ -105,7 +105,7 @@ def report_lines(found: Summary, info: RunInfo) -> list[str]:
     if found.functions or found.logLines or not found.eventsAreAll:
         following = f"clew why {quoted(found.worst)}" if found.worst.strip() else "clew aggregate"
         lines.append(f"next: `{following}` or `clew view`")
-    else:
+    if not found.functions and found.eventsAreAll and (info.spec or not found.logLines):
         lines.append(_what_to_check(info))
     return lines
 

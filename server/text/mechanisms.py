@@ -339,6 +339,16 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         target_title="received the response",
         edge_title="{target} received the response of {source}",
     ),
+    # Only in facts: what a task waits for, and who cancels it.
+    "asyncio.task": Mechanism(wait="end of a task"),
+    "asyncio.taskgroup": Mechanism(wait="end of a task group"),
+    "asyncio.lock": Mechanism(wait="lock"),
+    "asyncio.condition": Mechanism(wait="condition"),
+    "asyncio.semaphore": Mechanism(wait="semaphore"),
+    "asyncio.sleep": Mechanism(wait="time"),
+    "asyncio.timeout": Mechanism(wait="time limit"),
+    "anyio.scope": Mechanism(wait="cancel scope"),
+    "executor.future": Mechanism(wait="result of a worker"),
 }
 
 

@@ -36,7 +36,6 @@ Direction = Literal["backward", "forward"]
 NEAR_MATCHES = 3
 SHOWN_FILES = 4
 ERROR_LEVEL, WARNING_LEVEL = 40, 30
-STDERR = 2
 
 
 class NothingFound(ClewError):
@@ -244,10 +243,10 @@ def _function(session: Session, run: Run, label: str, task: Task, direction: Dir
 
 
 def _newest_trouble(run: Run) -> Found:
-    """Return the last error of the newest failed test, else the newest of the error lines (logged, or written to stderr)
-    and of the exceptions that ended a thread, a task or the program, else the newest warning. Otherwise, for a failed
-    program, return the exception that left its outermost call last, else the end of the last request, else the last
-    event."""
+    """Return the last error of the newest failed test, else the newest of the error lines (logged or printed) and of the
+    exceptions that ended a thread, a task or the program without an error line of their own, else the newest warning.
+    Otherwise, for a failed program, return the exception that left its outermost call last, else the end of the last
+    request, else the last event."""
     graph = run.graph
     if not len(graph):
         raise NothingFound(nothing_recorded(run))
@@ -260,7 +259,9 @@ def _newest_trouble(run: Run) -> Found:
     for least in (ERROR_LEVEL, WARNING_LEVEL):
         found = by_time(graph, logs[levels >= least])
         if least == ERROR_LEVEL:
-            found = by_time(graph, np.array([*found, *_uncaught(graph), *_printed_errors(graph)], np.int64))
+            logged = {graph.at("strand", event) for event in found}
+            silent = [row for row in _uncaught(graph) if graph.at("strand", row) not in logged]
+            found = by_time(graph, np.array([*found, *silent, *_printed_errors(graph)], np.int64))
         if found:
             return Found(run, (found[0],), event_title(graph, found[0]), len(found))
     failed = run.info.exit_code not in (0, None)
@@ -292,12 +293,9 @@ def _uncaught(graph: ExecutionGraph) -> list[int]:
 
 
 def _printed_errors(graph: ExecutionGraph) -> list[int]:
-    """Return lines on stderr that begin with ERROR or CRITICAL. A traceback's exception is an event itself."""
-    outputs = graph.rows_of([Kind.OUTPUT])
-    if not len(outputs):
-        return []
-    errors = outputs[graph.extensions.key[graph.ext[outputs]] == STDERR]
-    return [row for row in errors.tolist() if graph.text(row).startswith(("ERROR", "CRITICAL"))]
+    """Return printed lines that begin with ERROR or CRITICAL. A traceback's exception is an event itself."""
+    outputs = graph.rows_of([Kind.OUTPUT]).tolist()
+    return [row for row in outputs if graph.text(row).startswith(("ERROR", "CRITICAL"))]
 
 
 def _ended(run: Run) -> str:

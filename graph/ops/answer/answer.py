@@ -115,8 +115,8 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
     start = positions[0]
     claims = [*_exception_claims(trail), *_wait_claims(trail, start), *_cancel_claims(trail, start)][:MOST_CLAIMS]
     path = _primary(positions)
-    if len(path) == 1:
-        path = trail.chain()
+    if all(position.strand == start.strand for position in path):
+        path = [*path, *trail.chain()[1:]]
     told = {event for claim in claims for event in claim.events}
     for position in path[1:]:
         if position.reason is Reason.CONTROL and told.isdisjoint(position.events) and len(claims) < MOST_CLAIMS:

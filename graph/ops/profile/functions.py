@@ -23,7 +23,7 @@ from clew.graph.ops.flows.calls import began_requests, find_frames
 from clew.graph.ops.profile.statistics import FunctionStatistics, function_statistics
 from clew.graph.ops.timing.replay import join_rows
 from clew.graph.runtime.progress import Progress, no_progress
-from clew.records.format.event import Kind
+from clew.records.format.event import FACTS, Kind
 
 I64 = npt.NDArray[np.int64]
 
@@ -246,11 +246,12 @@ def _waiting_calls(graph: ExecutionGraph, targets: I64) -> I64:
     row, open_ = targets.copy(), np.arange(len(targets))
     while len(open_):
         following = np.minimum(row[open_] + 1, len(graph) - 1)
-        on = (graph.kind[following] == Kind.RESUME) & (graph.strand[following] == graph.strand[row[open_]])
-        on &= following > row[open_]
-        open_, following = open_[on], following[on]
+        resumed = graph.kind[following] == Kind.RESUME
+        on = (resumed | np.isin(graph.kind[following], list(FACTS))) & (following > row[open_])
+        on &= graph.strand[following] == graph.strand[row[open_]]
+        open_, following, resumed = open_[on], following[on], resumed[on]
         row[open_] = following
-        call[open_] = graph.call[following]
+        call[open_[resumed]] = graph.call[following[resumed]]
     return call
 
 

@@ -18,11 +18,13 @@ run before (WHEN)
 
 ERROR Order failed: item 17 is sold out
 
+It was written while handling shop.stock.SoldOut: item 17 is sold out, raised in check, app.py:24. \
 Stock.lookup used item 17, which Stock.mark_sold defined.
 How sure: recorded (events N)
 
 in order
   +0.TTTTTT s              shop/app.py:18    ERROR Order failed: item 17 is sold out
+  +0.TTTTTT s  data        shop/app.py:24    shop.stock.SoldOut: item 17 is sold out was raised in check, app.py:24
 in sweeper, D earlier
   +0.TTTTTT s  data        shop/stock.py:21  Stock.lookup used item 17, which Stock.mark_sold defined
 in MainThread, D earlier
@@ -65,14 +67,17 @@ def test_why_markdown_is_the_answer_for_a_ticket(shop):
     printed = plain(shop("why", "Order failed", "--run", "before", "--markdown").stdout)
     assert printed == (
         "**Why: ERROR Order failed: item 17 is sold out**\n\n"
+        "It was written while handling shop.stock.SoldOut: item 17 is sold out, raised in check, app.py:24. "
         "Stock.lookup used item 17, which Stock.mark\\_sold defined.\n\n"
         "How sure: recorded\n\n"
         "In order:\n\n"
-        "1. ERROR Order failed: item 17 is sold out (+0.TTTTTT s, `shop/app.py:18`)\n\n"
+        "1. ERROR Order failed: item 17 is sold out (+0.TTTTTT s, `shop/app.py:18`)\n"
+        "2. shop.stock.SoldOut: item 17 is sold out was raised in check, app.py:24 "
+        "(data, +0.TTTTTT s, `shop/app.py:24`)\n\n"
         "In sweeper, D earlier:\n\n"
-        "2. Stock.lookup used item 17, which Stock.mark\\_sold defined (data, +0.TTTTTT s, `shop/stock.py:21`)\n\n"
+        "3. Stock.lookup used item 17, which Stock.mark\\_sold defined (data, +0.TTTTTT s, `shop/stock.py:21`)\n\n"
         "In MainThread, D earlier:\n\n"
-        "3. Sweeper.run began as a thread that app.main started (scheduling, +0.TTTTTT s, `shop/app.py:34`)\n"
+        "4. Sweeper.run began as a thread that app.main started (scheduling, +0.TTTTTT s, `shop/app.py:34`)\n"
     )
 
 
@@ -462,8 +467,9 @@ def test_path_to_an_error_prints_the_verdict_of_why(shop):
     printed = plain(shop("path", "Order failed", "--run", "before").stdout)
     assert (
         "\n\nERROR Order failed: item 17 is sold out\n"
+        "It was written while handling shop.stock.SoldOut: item 17 is sold out, raised in check, app.py:24. "
         "Stock.lookup used item 17, which Stock.mark_sold defined.\nHow sure: recorded (events N)\n\n"
     ) in printed
     answer = data(shop("path", "Order failed", "--run", "before", "--json"))["verdict"]
-    assert answer["sentences"][0]["text"] == "Stock.lookup used item 17, which Stock.mark_sold defined."
+    assert answer["sentences"][1]["text"] == "Stock.lookup used item 17, which Stock.mark_sold defined."
     assert data(shop("path", "audit", "--run", "before", "--json"))["verdict"] is None

@@ -60,7 +60,7 @@ def test_run_records_the_program_and_prints_a_summary(workspace):
     assert program == "ERROR:root:Write request failed"
     folder = find_run(workspace)
     info = load_run(folder)
-    assert f"run {info.id}: 2 functions, 9 events, 1 log line, 1 process, " in after
+    assert f"run {info.id}: 2 functions, 11 events, 1 log line, 1 process, " in after
     assert following == "clew: next: `clew why 'Write request failed'` or `clew view`"
     assert (info.name, info.exit_code, info.command) == ("app", 0, [PYTHON, "app.py"])
     assert info.finished > info.started

@@ -74,7 +74,10 @@ async def test_log_line_hover_shows_the_start_of_the_chain(editor, shop, line_of
     uri = open_file(editor, shop / "shop.log")
     text = await hover(editor, uri, line_of("shop.log", "Order failed"))
     assert "**shop.app / order 17**" in text and "in run before, app.py:" in text
-    assert "\n\nStock.lookup used item 17, which Stock.mark\\_sold defined.\n\nHow sure: recorded\n\n" in text
+    assert (
+        "item 17 is sold out, raised in check, app.py:24. "
+        "Stock.lookup used item 17, which Stock.mark\\_sold defined.\n\nHow sure: recorded\n\n"
+    ) in text
     assert "1. Stock.lookup used item 17, which Stock.mark\\_sold defined" in text
     assert "[Walk from here](command:clew.walk.start?" in text
 
@@ -90,7 +93,7 @@ async def test_log_line_code_action_asks_why_only_for_lines_of_a_run(editor, sho
     (action,) = await actions(line_of("shop.log", "Order failed"))
     assert (action.title, action.command) == ("Why did this happen?", "clew.why")
     result = await ask(editor, "clew/slice", action.arguments[0])
-    assert result["verdict"]["sentences"][0]["text"] == "Stock.lookup used item 17, which Stock.mark_sold defined."
+    assert result["verdict"]["sentences"][1]["text"] == "Stock.lookup used item 17, which Stock.mark_sold defined."
     assert await actions(10_000) == []
 
 

@@ -27,6 +27,7 @@ async def test_plain_editor_commands_answer_in_messages(plain_editor, shop):
     assert set(plain_editor.offered) == {*COMMANDS, *(f"clew.walk.{step}" for step in STEPS)}
     assert await execute(plain_editor, "clew.why", {"target": {"text": "Order failed"}}) == (
         "ERROR Order failed: item 17 is sold out\n"
+        "It was written while handling shop.stock.SoldOut: item 17 is sold out, raised in check, app.py:24. "
         "Stock.lookup used item 17, which Stock.mark_sold defined.\n"
         "How sure: recorded\n"
         "← Stock.lookup used item 17, which Stock.mark_sold defined\n"

@@ -73,6 +73,9 @@ def entities(processes: list[ProcessRecords]) -> list[dict]:
     return found
 
 
+ROOT = Path(__file__).resolve().parents[3]
+
+
 class _Writer:
     def __init__(self) -> None:
         self.keys: dict[int, str] = {}
@@ -102,4 +105,4 @@ class _Writer:
         def numbered(match: re.Match[str]) -> str:
             return match[1] + self.ids.setdefault(match[2], f"@{len(self.ids) + 1}")
 
-        return re.sub(r'("id":|^|at 0x)([0-9a-f]{9,})', numbered, text)
+        return re.sub(r'("id":|^|at 0x)([0-9a-f]{9,})', numbered, text).replace(f"{ROOT}/", "")

@@ -60,7 +60,7 @@ def _swallowed(
     asked = cancel_claim(facts, strand, cancel)
     stopped = Claim(f"It interrupted the wait of {task}{_at(facts, interrupted)}.", interrupted.rows)
     if again is not None:
-        text = f"{task} went on: at {offset(again.begin.ns)} it waited again{_at(facts, again)}."
+        text = f"{task} continued: at {offset(again.begin.ns)} it waited again{_at(facts, again)}."
         went_on = Claim(text, again.rows)
     else:
         vain = _waited_in_vain(facts, strand, cancel)

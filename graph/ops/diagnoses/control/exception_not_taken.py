@@ -45,7 +45,7 @@ def find(facts: Facts) -> list[Finding]:
                 f"{who(facts, strand)} failed at {offset(ended.ns)}{what}{f', raised in {at}' if at else ''}.",
                 (ended.row, *((shown.row,) if shown else ())),
             ),
-            Claim("Nobody awaited it or took its exception.", (proof.row,) if proof else (ended.row,)),
+            Claim("No code awaited it or took its exception.", (proof.row,) if proof else (ended.row,)),
         ]
         found.append(
             Finding(

@@ -114,7 +114,7 @@ def _finding(facts: Facts, wait: Waiting, cancel: Fact[Cancel], giver: int, star
     )
     asked = cancel_claim(facts, wait.strand, cancel, wait.wake.row)
     asked = Claim(
-        f"{asked.text[:-1]}, before {waiter} went on, and {waiter} did not pass the wake-up on.", asked.events
+        f"{asked.text[:-1]}, before {waiter} ran again, and {waiter} did not pass the wake-up on.", asked.events
     )
     ends = {
         "never": "to the end of the recording",

@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from clew.graph.store.store import open_graph
-from tests.instrument.adapters.asyncio.conftest import NamedFacts
+from tests.support.programs.named_facts import NamedFacts
 
 
 def test_wait_for_taken_lock_has_line_stack_and_waiters_and_the_holder_is_recorded(facts):

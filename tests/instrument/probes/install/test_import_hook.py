@@ -127,7 +127,8 @@ def test_import_hook_modules_have_attributes_of_untraced_ones(program, scope):
             import importlib.resources, importlib.util, inspect, pickle, sys
             import pkg.inner as m
             print(type(m.__loader__).__name__, m.__spec__.origin, m.__file__, m.__cached__, m.__spec__.cached)
-            print([getattr(f, "__name__", type(f).__name__) for f in sys.meta_path], len(sys.path_hooks))
+            names = [getattr(f, "__name__", type(f).__name__) for f in sys.meta_path]
+            print([name for name in names if name != "_PatchingFinder"], len(sys.path_hooks))
             print(inspect.getsource(m.work), m.__loader__.get_source("pkg.inner") == open(m.__file__).read())
             print(importlib.resources.files("pkg").joinpath("data.txt").read_text())
             print(m.__loader__.get_resource_reader("pkg.inner") is not None, m.__loader__.is_package("pkg.inner"))
