@@ -87,7 +87,6 @@ CASES = (
         ("middleware", r"\bview\b|{await asyncio.wait_for}", r"load_row|{await asyncio.wait_for}|executor|thread"),
         Variant(("asgiref==3.5.2",)),
         Variant(("asgiref==3.8.1",)),
-        ("asgiref.**",),
     ),
     Case(
         "cpython_112202",

@@ -151,8 +151,17 @@ def _exception_claims(trail: Trail) -> list[Claim]:
 
 
 def _wait_claims(trail: Trail, start: Position) -> list[Claim]:
-    """Tell the last wait before the event that did not end well, and who held what was waited for."""
-    bad = [wait for wait in trail.waits_before(start) if wait.end != "satisfied"]
+    """Tell the last wait of the program before the event that did not end well, and who held what was waited for.
+
+    A wait inside a library that runs on its own, such as a timer's, is no reason.
+    """
+    files = words.recorded_files(trail.facts)
+    bad = [
+        wait
+        for wait in trail.waits_before(start)
+        if wait.end != "satisfied"
+        and (not wait.begin.text.at or any(frame.file in files for frame in wait.begin.text.at))
+    ]
     if not bad:
         return []
     facts, wait = trail.facts, bad[0]

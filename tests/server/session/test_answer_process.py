@@ -64,7 +64,7 @@ def wait_for(condition):
 
 
 def test_answer_process_answers_equal_those_in_process(large, shop):
-    pids = set()
+    pids = []
     for method, params in QUESTIONS:
         large.select("before" if method == "clew/diff" else "")
         here = Session(shop)
@@ -74,10 +74,10 @@ def test_answer_process_answers_equal_those_in_process(large, shop):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(answer_process, "LARGE", 1 << 60)
             assert timeless(handlers.answer(here, method, params)) == timeless(apart)
-        pids.add(pid(large))
-    assert len(pids) == 1 and folders(large)
+        pids.append(pid(large))
+    assert len(set(pids)) <= 2 and folders(large)  # a question about more events gets a new process
     large.helpers.end()
-    wait_for(lambda: not Path(f"/proc/{min(pids)}").exists() or b"Z" in Path(f"/proc/{min(pids)}/stat").read_bytes())
+    wait_for(lambda: not Path(f"/proc/{pids[-1]}").exists() or b"Z" in Path(f"/proc/{pids[-1]}/stat").read_bytes())
     wait_for(lambda: not folders(large))
 
 
