@@ -123,7 +123,7 @@ def _part(facts: Facts, link: Link, following: Link | None, is_first: bool) -> s
     if link.how == "holds" and link.holding is not None:
         text = words.held(facts, link.holding, link.wait)
         if not is_first:
-            text = text.replace(" held it", f" held {words.thing(link.wait, facts)}", 1)
+            text = text.replace(" held it", " held that one", 1)
     elif link.how == "ends":
         text = (
             f"{target} could not end"
@@ -136,4 +136,7 @@ def _part(facts: Facts, link: Link, following: Link | None, is_first: bool) -> s
         text = f"{target} ran the work that {words.who(facts, link.wait.strand)} waited for"
     if following is None or following.how == "thread":
         return text
-    return f"{text} and itself waited for {words.thing(following.wait, facts)}{words.place(following.wait, facts)}"
+    thing = words.thing(following.wait, facts)
+    if thing == words.thing(link.wait, facts) and following.wait.resource != link.wait.resource:
+        thing = f"another {thing.removeprefix('a ')}"
+    return f"{text} and itself waited for {thing}{words.place(following.wait, facts)}"
