@@ -15,6 +15,7 @@ from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.steps import AnswerStep, steps_of
 from clew.graph.ops.answer.trail import Position, Trail
 from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_by
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.ops.facts.unfollowed import limits, unfollowed_at
@@ -172,10 +173,8 @@ def _wait_claims(trail: Trail, start: Position) -> list[Claim]:
 
 
 def _cancel_claims(trail: Trail, start: Position) -> list[Claim]:
-    return [
-        Claim(phrases.cancelled(trail.facts, fact, start.strand) + ".", (fact.row,))
-        for fact in trail.cancels_of(start)[:1]
-    ]
+    found = cancelled_by(trail.facts, start.strand, start.row)
+    return list(found.claims) if found else []
 
 
 def _primary(positions: list[Position]) -> list[Position]:

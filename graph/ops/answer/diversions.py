@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.executions import Execution, Step, step_of, step_text
 from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_by
 from clew.graph.ops.facts.facts import Facts, Waiting
 from clew.records.format.event import Kind
 
@@ -34,11 +35,10 @@ def diversions(
         if wait.end in _BAD and _wait_key(wait) not in normal:
             yield phrases.waited(facts, wait), wait.rows
     for strand in sorted(mine.strands):
-        found = graph.strands[strand]
-        for cancel in facts.cancels_by_target.get((found.process, found.key), ()) if found.key else ():
-            if begin <= cancel.ns <= end:
-                text = phrases.cancelled(facts, cancel, strand)
-                yield text[:1].lower() + text[1:] if cancel.text.deadline else text, (cancel.row,)
+        cancelled = cancelled_by(facts, strand, graph.strands[strand].stop - 1)
+        if cancelled is not None and begin <= graph.at("ts", cancelled.events[0]) <= end:
+            text = cancelled.text.removesuffix(".")
+            yield text[:1].lower() + text[1:] if text.startswith("A ") else text, cancelled.events[:1]
     for fact in facts.exceptions:
         if fact.strand in mine.strands and begin <= fact.ns <= end:
             place = words.where(fact.text.at, facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.facts.facts import Fact, Facts, Waiting
-from clew.records.format.facts import Cancel, Exception_, Frame, Holder
+from clew.records.format.facts import Exception_, Frame, Holder
 
 _ENDS = {
     "timeout": "until its time limit",
@@ -47,13 +47,3 @@ def waited_for_holder(facts: Facts, wait: Waiting, holder: Holder, strand: int) 
     since = f" since {words.offset(wait.begin.ns - holder.held_ns)}" if holder.held_ns >= 0 else ""
     held = f"{name} had held it{since}"
     return f"{waited(facts, wait)}; {held}{in_place(holder.at, facts)}"
-
-
-def cancelled(facts: Facts, fact: Fact[Cancel], target: int) -> str:
-    """Return a sentence about a cancellation: who asked for it, and where."""
-    whom = words.who(facts, target)
-    place = in_place(fact.text.at, facts)
-    if fact.text.deadline:
-        return f"A time limit cancelled {whom}{place}"
-    message = f" with the message {fact.text.message!r}" if fact.text.message else ""
-    return f"{words.who(facts, fact.strand)} cancelled {whom}{message}{place}"

@@ -22,11 +22,12 @@ from clew.graph.ops.answer import phrases
 from clew.graph.ops.causes.state_waits import edges_into, path_to_state
 from clew.graph.ops.causes.why import why
 from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_by
 from clew.graph.ops.diagnoses.finding import Reason
 from clew.graph.ops.facts.facts import Fact, Facts, Waiting
 from clew.graph.ops.facts.unfollowed import unfollowed_at
 from clew.records.format.event import FLAG_BACK, EdgeKind, Kind
-from clew.records.format.facts import Cancel, Exception_
+from clew.records.format.facts import Exception_
 
 MOST_POSITIONS = 300
 MOST_EDGES = 40
@@ -241,22 +242,11 @@ class Trail:
 
     # ---- Control ----
 
-    def cancels_of(self, position: Position) -> list[Fact[Cancel]]:
-        """Return the cancellations that were asked of the position's strand in its unit, the newest first."""
-        graph = self.graph
-        strand = graph.strands[position.strand]
-        begin, end = graph.at("ts", position.first), graph.at("ts", position.row)
-        found = [
-            fact
-            for fact in self.facts.cancels_by_target.get((strand.process, strand.key), ())
-            if strand.key and begin <= fact.ns <= end
-        ]
-        return found[::-1]
-
     def _cancels(self, position: Position) -> Iterator[Position]:
-        for fact in self.cancels_of(position)[:3]:
-            text = phrases.cancelled(self.facts, fact, position.strand)
-            yield self._at(fact.row, Reason.CONTROL, text, (fact.row,), position)
+        found = cancelled_by(self.facts, position.strand, position.row)
+        if found is not None:
+            text = found.text.removesuffix(".")
+            yield self._at(found.events[0], Reason.CONTROL, text, found.events[:1], position)
 
     def _cancelled_children(self, position: Position) -> Iterator[Position]:
         """Yield the ends of tasks that this unit started and that were cancelled before the row."""

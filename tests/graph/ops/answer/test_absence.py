@@ -7,7 +7,7 @@ from clew.graph.ops.answer import absence as module
 from clew.graph.ops.answer.absence import absence
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.records.format.event import Kind
-from clew.records.format.facts import Cancel, Exception_, Frame, Holder, Wait, Wake
+from clew.records.format.facts import Cancel, Ended, Exception_, Frame, Holder, Wait, Wake
 
 AT = (Frame("/src/app.py", 12, "reserve"),)
 
@@ -86,8 +86,8 @@ def test_absence_in_a_cancelled_task_tells_who_cancelled_it(run):
     order(thread, 3, until="price").stop("three")
     key = process.strand("three", 1)
     thread.step("killer").fact(Kind.CANCEL, key, "asyncio.task", Cancel(at=AT)).stop("killer")
-    thread.step("three").unwind("serve").stop("three")
-    assert "then killer cancelled three (reserve, app.py:12)" in absence(opened(run), "done").text
+    thread.step("three").unwind("serve").fact(Kind.ENDED, key, "", Ended("cancelled")).stop("three")
+    assert "then killer cancelled three at +0.00 s (reserve, app.py:12)" in absence(opened(run), "done").text
 
 
 def test_absence_by_another_branch_tells_its_first_step(run):

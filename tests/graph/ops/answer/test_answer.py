@@ -78,10 +78,22 @@ def test_answer_in_cancelled_task_names_who_cancelled_it(run, diagnosed):
     process = run.process()
     loop = process.thread()
     key = process.strand("fetch", loop.serial)
-    loop.step("fetch").enter("fetch").suspend("fetch").stop("fetch")
+    loop.step("fetch").enter("fetch").suspend("fetch").fact(Kind.WAIT, 5, "asyncio.event", Wait(at=AT)).stop("fetch")
     loop.fact(Kind.CANCEL, key, "asyncio.task", Cancel(at=AT))
-    loop.step("fetch").resume("fetch").log("gave up").stop("fetch")
-    assert verdict(run.graph(), "gave up") == "MainThread cancelled fetch (lookup, app.py:12)."
+    loop.step("fetch").fact(Kind.WAKE, 5, "asyncio.event", Wake("cancelled")).resume("fetch").log("gave up").stop(
+        "fetch"
+    )
+    assert verdict(run.graph(), "gave up").endswith("MainThread cancelled fetch at +0.00 s (lookup, app.py:12).")
+
+
+def test_answer_in_task_that_a_cancellation_did_not_interrupt_does_not_name_it(run, diagnosed):
+    process = run.process()
+    loop = process.thread()
+    key = process.strand("fetch", loop.serial)
+    loop.step("fetch").enter("fetch").suspend("fetch").stop("fetch")
+    loop.fact(Kind.CANCEL, key, "anyio.scope", Cancel(at=AT))
+    loop.step("fetch").resume("fetch").log("done").stop("fetch")
+    assert "cancelled" not in verdict(run.graph(), "done")
 
 
 def test_answer_with_finding_about_awaited_thread_tells_the_finding(run, diagnosed):
