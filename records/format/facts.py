@@ -3,6 +3,7 @@
 Invariant: a reader accepts any text. A field that is missing or of another type has its default.
 """
 
+import functools
 import json
 from typing import Any
 
@@ -110,6 +111,7 @@ class Ended(NamedTuple):
 
 
 MOST_FRAMES = 8
+_FRAME_TYPES = (str, int, str, int, int)
 
 
 def dump(fact: NamedTuple) -> str:
@@ -128,8 +130,9 @@ def _plain(fact: Any) -> Any:
     return fact
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def load(kind: type[Any], text: str) -> Any:
-    """Return the fact of class `kind` in a text."""
+    """Return the fact of class `kind` in a text. Facts of a loop have the same text, so the last ones are kept."""
     try:
         data = json.loads(text) if text else {}
     except (ValueError, RecursionError):
@@ -162,7 +165,13 @@ def _made(kind: type[Any], data: Any) -> Any:
 
 
 def _frame(data: Any) -> Frame | None:
-    if not isinstance(data, list) or len(data) not in (3, 5):
+    try:
+        return _frame_of(*data)
+    except TypeError:  # it is no list, has another length, or holds a list or an object
         return None
-    types = (str, int, str, int, int)
-    return Frame(*data) if all(type(item) is type_ for item, type_ in zip(data, types, strict=False)) else None
+
+
+@functools.lru_cache(maxsize=1 << 12, typed=True)
+def _frame_of(file: Any, line: Any, function: Any, column: Any = -1, end_column: Any = -1) -> Frame | None:
+    frame = Frame(file, line, function, column, end_column)
+    return frame if all(type(item) is type_ for item, type_ in zip(frame, _FRAME_TYPES, strict=True)) else None

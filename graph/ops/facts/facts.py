@@ -12,6 +12,8 @@ from functools import cached_property
 from operator import attrgetter, itemgetter
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from clew.graph.model.graph import ExecutionGraph
 from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel, Ended, Exception_, Frame, Holder, Wait, Wake, load
@@ -110,16 +112,17 @@ class Facts:
 
     def _read(self, kind: Kind, text: type[F]) -> list[Fact[F]]:
         graph = self.graph
+        rows = graph.rows_of([kind])
+        strands, times, ext = graph.strand[rows].tolist(), graph.ts[rows].tolist(), graph.ext[rows]
+        keys = np.where(ext >= 0, graph.extensions.key[ext], 0).tolist() if len(rows) else []
+        of: Any = text
         found = []
-        for row in graph.rows_of([kind]).tolist():
-            process = graph.strand_of(row).process
-            loaded: Any = load(text, graph.text(row))
+        for row, strand, ns, key in zip(rows.tolist(), strands, times, keys, strict=True):
+            process = graph.strands[strand].process
+            loaded = load(of, graph.text(row))
             if getattr(loaded, "stack", 0) and not loaded.at:
                 loaded = loaded._replace(at=self._stacks.get((process, loaded.stack), ()))
-            fact = Fact(
-                row, graph.at("strand", row), graph.at("ts", row), process, graph.key(row), graph.channel(row), loaded
-            )
-            found.append(fact)
+            found.append(Fact(row, strand, ns, process, key, graph.channel(row), loaded))
         return found
 
     @cached_property
