@@ -42,7 +42,7 @@ PRUNED_EVERY = 3600.0
 MOST_NAMED = 500
 """Maximum files of a foreign trace."""
 _PRUNED = ".pruned"
-_NO_SOURCE = frozenset({"", "adapter", "builtin"})
+_NO_SOURCE = frozenset({"", "adapter", "builtin", "line"})
 """Kinds of sites that do not belong to the program's own text."""
 
 

@@ -22,6 +22,7 @@ from clew.graph.ops.facts.unfollowed import limits, unfollowed_at
 from clew.records.format.event import EdgeKind, Kind
 
 MOST_CLAIMS = 3
+_BAD = {"timeout", "failed", "cancelled", "never"}
 HANGS_NS = 1_000_000_000
 """A wait of this length that still went on at the event may be why it happened, where nothing nearer is known."""
 FARTHEST = 9
@@ -84,12 +85,21 @@ def _followed(trail: Trail, tell: Tell) -> Answer:
     event = trail.event
     positions = list(trail.positions())
     matched = _matches(findings(trail.facts), positions)
-    if matched:
+    if matched and (matched[0][1].certainty == "recorded" or not _used_state(trail)):
         position, finding = matched[0]
         steps, more = steps_of(trail, position.path())
         others = tuple(dict.fromkeys(other for _, other in matched[1:] if other is not finding))
         return Answer(event, finding.claims, finding.certainty, finding.inferred_from, "", finding, steps, more, others)
-    return _nearest(trail, positions, tell) or _meanwhile(trail, positions) or _nothing_unusual(trail, positions)
+    found = _nearest(trail, positions, tell)
+    if found is not None:
+        return replace(found, others=tuple(dict.fromkeys(other for _, other in matched)))
+    return _meanwhile(trail, positions) or _nothing_unusual(trail, positions)
+
+
+def _used_state(trail: Trail) -> bool:
+    """Return whether the chain to the event has a state: its recorded writer is told before anything inferred."""
+    graph = trail.graph
+    return any(step.edge >= 0 and graph.edge_kind[step.edge] == EdgeKind.STATE for step in trail.chain())
 
 
 def _matches(found: list[Finding], positions: list[Position]) -> list[tuple[Position, Finding]]:
@@ -114,10 +124,12 @@ def _matches(found: list[Finding], positions: list[Position]) -> list[tuple[Posi
 def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | None:
     """Return the answer without a diagnosis: the nearest reason that is not scheduling, None if there is none."""
     start = positions[0]
-    claims = [*_exception_claims(trail), *_wait_claims(trail, start), *_cancel_claims(trail, start)][:MOST_CLAIMS]
+    raised = _exception_claims(trail)
+    waited = _wait_claims(trail, start, {"timeout", "cancelled", "never"} if raised else _BAD)
+    claims = [*raised, *waited, *_cancel_claims(trail, start)][:MOST_CLAIMS]
     path = _primary(positions)
-    if all(position.strand == start.strand for position in path):
-        path = [*path, *trail.chain()[1:]]
+    if all(position.reason is Reason.DATA for position in path[1:]):
+        path = [*path, *trail.chain(path[-1])[1:]]
     told = {event for claim in claims for event in claim.events}
     for position in path[1:]:
         if position.reason is Reason.CONTROL and told.isdisjoint(position.events) and len(claims) < MOST_CLAIMS:
@@ -125,12 +137,16 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
     steps, more = steps_of(trail, path)
     data = [step for step in steps if step.edge >= 0 and step.reason is not Reason.SCHEDULING]
     states = [step for step in data if trail.graph.edge_kind[step.edge] == EdgeKind.STATE]
-    for step in dict.fromkeys((*(states or data)[:1], *data[-1:])):
-        if len(claims) < MOST_CLAIMS:
-            claims.append(Claim(tell(step.edge, step.target) + ".", (step.event, step.target)))
-    if data and len(claims) < MOST_CLAIMS:
-        claims += _request_claim(trail, steps[-1])
+    first, last = (states or data)[:1], data[-1:]
+    claims += [_edge_claim(step, tell) for step in first]
+    claims += _request_claim(trail, steps[-1]) if data else []
+    claims += [_edge_claim(step, tell) for step in last if step not in first]
+    claims = claims[:MOST_CLAIMS]
     return Answer(trail.event, tuple(claims), "recorded", steps=steps, more_steps=more) if claims else None
+
+
+def _edge_claim(step: AnswerStep, tell: Tell) -> Claim:
+    return Claim(tell(step.edge, step.target) + ".", (step.event, step.target))
 
 
 def _exception_claims(trail: Trail) -> list[Claim]:
@@ -151,7 +167,7 @@ def _exception_claims(trail: Trail) -> list[Claim]:
     return claims
 
 
-def _wait_claims(trail: Trail, start: Position) -> list[Claim]:
+def _wait_claims(trail: Trail, start: Position, ends: set[str]) -> list[Claim]:
     """Tell the last wait of the program before the event that did not end well, and who held what was waited for.
 
     A wait inside a library that runs on its own, such as a timer's, is no reason.
@@ -160,8 +176,7 @@ def _wait_claims(trail: Trail, start: Position) -> list[Claim]:
     bad = [
         wait
         for wait in trail.waits_before(start)
-        if wait.end != "satisfied"
-        and (not wait.begin.text.at or any(frame.file in files for frame in wait.begin.text.at))
+        if wait.end in ends and (not wait.begin.text.at or any(frame.file in files for frame in wait.begin.text.at))
     ]
     if not bad:
         return []

@@ -287,18 +287,18 @@ class Trail:
                 continue
             yield self._at(source, reason, "", (source, target), position, min(rank, 3), edge)
 
-    def chain(self) -> list[Position]:
-        """Return the chain of recorded edges back from the event.
+    def chain(self, start: Position | None = None) -> list[Position]:
+        """Return the chain of recorded edges back from a position, by default the event's own.
 
         In each region it follows the latest use of a state, by the region or on its behalf; else the cause that
         `clew.graph.ops.causes.why` chooses; where that would leave the request by scheduling only, or is the last user of
         a pooled object, the latest data from somewhere new.
         """
-        found = [self._at(self.event, Reason.CALL, "", (self.event,), None)]
+        found = [start or self._at(self.event, Reason.CALL, "", (self.event,), None)]
         visited = {(found[0].strand, found[0].first)}
         while len(found) < MOST_POSITIONS:
             following = self._step_back(found[-1], visited)
-            if not following or unfollowed_at(self.graph, found[-1].row) is not None:
+            if not following:
                 break
             found += following
             visited.add((found[-1].strand, found[-1].first))
