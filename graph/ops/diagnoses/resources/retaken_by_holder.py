@@ -1,7 +1,8 @@
 """Find a lock that its own holder waited for: a lock that is not reentrant, taken twice by one thread or task.
 
 The wait must have failed after at least 1 ms. If it was satisfied, another strand released the lock, which then serves as a
-signal.
+signal. The finding also tells what ran between the two: a function that the holder called, or code that interrupted it, namely
+a finalizer or the handler of a signal. The garbage collector and the loss of a last reference run finalizers anywhere.
 """
 
 from __future__ import annotations
@@ -11,8 +12,15 @@ from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
 from clew.graph.ops.diagnoses.significance import failed, victims
 from clew.graph.ops.facts.blockers import Blockers, is_exclusive
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
+from clew.records.format.event import Kind
+from clew.records.format.facts import MOST_FRAMES
 
 KIND = "retaken-by-holder"
+_INTERRUPTIONS = {
+    "gc": "the garbage collector ran",
+    "finalize": "an object was dropped; this ran",
+    "signal": "a signal interrupted it; this ran",
+}
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -29,8 +37,76 @@ def find(facts: Facts) -> list[Finding]:
 
 def _finding(facts: Facts, wait: Waiting, holding: Holding) -> Finding:
     text = words.held(facts, holding, wait).replace(" held it", " itself held it", 1)
-    claims = (
+    claims = [
         Claim(f"{words.waited(facts, wait)} {words.ending(facts, wait)}.", wait.rows),
         Claim(f"{text}: the lock cannot be taken twice.", holding.rows),
-    )
-    return Finding(KIND, Reason.RESOURCE, claims, victims(facts, [wait]))
+    ]
+    between = _between(facts, wait, holding)
+    if between is not None:
+        claims.append(between)
+    return Finding(KIND, Reason.RESOURCE, tuple(claims), victims(facts, [wait]))
+
+
+def _between(facts: Facts, wait: Waiting, holding: Holding) -> Claim | None:
+    """Return what led from the lock's first acquire to the second one, None if nothing was recorded."""
+    graph = facts.graph
+    calls = _calls_around(facts, wait.begin.row)
+    taken_in = _call_of_acquire(facts, calls, holding)
+    calls = [row for row in calls if row > taken_in and (taken_in >= 0 or graph.at("ts", row) > holding.since_ns)]
+    opener = _interruption(facts, wait.begin.row)
+    if opener >= 0 and (opener > taken_in if taken_in >= 0 else graph.at("ts", opener) > holding.since_ns):
+        calls = [row for row in calls if row > opener]
+        how = f"Meanwhile {_INTERRUPTIONS[graph.channel(opener)]}"
+    else:
+        opener, how = -1, "Meanwhile it called"
+    finalizer = next((row for row in calls if _function(facts, row).endswith("__del__")), -1)
+    if opener < 0 and finalizer >= 0:
+        how = "Meanwhile the last reference to an object was lost; this ran"
+    first = finalizer if finalizer >= 0 else calls[0] if calls else -1
+    if first < 0:
+        return None
+    site = graph.sites[graph.at("site", first)]
+    what = f"{_function(facts, first)} ({words.base_name(site.file)}:{site.line})"
+    return Claim(f"{how} {what}, which led to the second attempt.", tuple(row for row in (opener, first) if row >= 0))
+
+
+def _calls_around(facts: Facts, row: int) -> list[int]:
+    """Return the ENTER rows of the calls around a row, the outermost first."""
+    calls, found = facts.graph.calls, []
+    call = facts.graph.call_of(row)
+    while call >= 0:
+        found.append(call)
+        try:
+            call = int(calls.caller[calls.find(call)])
+        except KeyError:
+            break
+    return found[::-1]
+
+
+def _call_of_acquire(facts: Facts, calls: list[int], holding: Holding) -> int:
+    """Return the one of the calls in which the holder took the lock, -1 if it is unclear."""
+    functions = [frame.function for frame in holding.at]
+    for function in functions if len(functions) < MOST_FRAMES else functions[:1]:
+        own = [row for row in calls if facts.graph.sites[facts.graph.at("site", row)].qualname == function]
+        number = functions.count(function)
+        if len(functions) == MOST_FRAMES:  # The stack may have been longer.
+            number = sum(facts.graph.at("ts", row) <= holding.since_ns for row in own)
+        if 0 < number <= len(own):
+            return own[number - 1]
+    return -1
+
+
+def _interruption(facts: Facts, row: int) -> int:
+    """Return the beginning of the innermost scope around a row that interrupts what its thread does, -1 for none."""
+    graph = facts.graph
+    region = graph.at("region", row)
+    while region >= 0:
+        opener = int(graph.regions.opener[region])
+        if opener >= 0 and graph.at("kind", opener) == Kind.SCOPE_BEGIN and graph.channel(opener) in _INTERRUPTIONS:
+            return opener
+        region = int(graph.regions.parent[region])
+    return -1
+
+
+def _function(facts: Facts, call: int) -> str:
+    return facts.graph.sites[facts.graph.at("site", call)].qualname.rpartition(".<locals>.")[2]
