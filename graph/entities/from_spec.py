@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from clew.graph.entities.events import I64, EntityEvents, Happening, bounded, numbered
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.model.text_templates import from_templates
+from clew.graph.runtime.arrow_arrays import from_texts, to_numbers
 from clew.records.format.event import FLAG_FAILED, FLAG_TRUNCATED, Kind
 
 _HAPPENINGS = {
@@ -94,18 +95,18 @@ def _texts(graph: ExecutionGraph, ext: I64) -> tuple[I64, pa.Array]:
     """Return a code for the text of each extension, and the distinct texts."""
     order = np.argsort(ext, kind="stable")
     ordered = ext[order]
-    codes, known = np.empty(len(ext), np.int64), [pa.array([], pa.large_string())]
+    codes, known = np.empty(len(ext), np.int64), [from_texts(())]
     for first, part in graph.extensions.texts.parts():
         low, high = np.searchsorted(ordered, [first, first + len(part.template)])
         if low == high:
             continue
         mine = order[low:high]
         encoded = from_templates(part, ext[mine] - first).dictionary_encode()
-        codes[mine] = encoded.indices.to_numpy() + sum(map(len, known))
+        codes[mine] = to_numbers(encoded.indices) + sum(map(len, known))
         known.append(encoded.dictionary)
     # Parts can have texts in common.
     together = pa.concat_arrays(known).dictionary_encode()
-    return together.indices.to_numpy().astype(np.int64)[codes], together.dictionary
+    return to_numbers(together.indices).astype(np.int64)[codes], together.dictionary
 
 
 def _parsed(texts: pa.Array) -> _Parsed:
@@ -128,9 +129,9 @@ def _parsed(texts: pa.Array) -> _Parsed:
 
 def _coded(columns: list[pa.Array], known: Iterable[str] = ()) -> tuple[I64, list[str]]:
     """Encode concatenated columns of texts as codes, -1 for null; return the codes and the texts, `known` first."""
-    first = pa.array(list(known), pa.large_string())
+    first = from_texts(known)
     encoded = pa.concat_arrays([first, *columns]).dictionary_encode()
-    codes = pc.fill_null(encoded.indices, -1).to_numpy().astype(np.int64)[len(first) :]
+    codes = to_numbers(pc.fill_null(encoded.indices, -1)).astype(np.int64)[len(first) :]
     return codes, encoded.dictionary.to_pylist()
 
 

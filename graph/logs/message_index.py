@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from clew.graph.logs.templates import Match, TemplateIndex
 from clew.graph.model.text_templates import SLOT, Templated
+from clew.graph.runtime.arrow_arrays import from_numbers
 from clew.graph.store.lazy_graph import StoredGraph
 from clew.graph.store.log_index_cache import WORTH_KEEPING, load, save
 from clew.records.format.event import Kind
@@ -153,7 +154,7 @@ def _hashes(part: Templated, rows: I64, templates: dict[str, tuple[int, int]]) -
     count, first = slots[of], part.first[rows]
     for slot in range(int(count.max(initial=0))):
         have = np.flatnonzero(count > slot)
-        words = _of_words(part.parameters.take(pa.array(first[have] + slot)))
+        words = _of_words(part.parameters.take(from_numbers(first[have] + slot)))
         hashes[have] += words * np.uint64(_of_place(slot))
     return hashes
 

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.graph.model.text_templates import SLOT
+from clew.graph.runtime.arrow_arrays import from_texts, to_numbers
 
 _NO_WORD = r"[^A-Za-z_\x80-\x{10FFFF}]+"
 """The Arrow pattern of the text between words. Digits occur only in parameters, which are not words."""
@@ -42,16 +42,16 @@ class TemplateIndex:
         self.templates = templates
         # Parts of a word that a non-ASCII letter separates are also separate words.
         words = pc.split_pattern_regex(
-            pc.replace_substring_regex(pa.array(templates, pa.large_string()), r"([\x80-\x{10FFFF}]+)", r" \1 "),
+            pc.replace_substring_regex(from_texts(templates), r"([\x80-\x{10FFFF}]+)", r" \1 "),
             _NO_WORD,
         )
         flat = words.flatten().dictionary_encode()
-        codes = flat.indices.to_numpy().astype(np.int64)
+        codes = to_numbers(flat.indices).astype(np.int64)
         texts = flat.dictionary.to_pylist()
         counts = np.bincount(codes, minlength=len(texts))
         if "" in texts:
             counts[texts.index("")] = len(codes) + 1
-        of = np.repeat(np.arange(len(templates)), np.asarray(pc.list_value_length(words)))
+        of = np.repeat(np.arange(len(templates)), to_numbers(pc.list_value_length(words)))
         # Choose for each template the word that occurs in the fewest templates.
         order = np.lexsort((counts[codes], of))
         first = np.flatnonzero(np.diff(of[order], prepend=-1))

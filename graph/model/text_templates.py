@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.graph.model.array_utils import expand
+from clew.graph.runtime.arrow_arrays import from_numbers, from_texts, text, to_numbers
 
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -68,7 +69,7 @@ def as_strings(start: I64, data: npt.NDArray[np.uint8]) -> pa.Array:
     except pa.ArrowInvalid:
         bounds = start.tolist()
         texts = (data[a:b].tobytes().decode("utf-8", "replace") for a, b in itertools.pairwise(bounds))
-        return pa.array(texts, pa.large_string())
+        return from_texts(texts)
     return column
 
 
@@ -85,14 +86,14 @@ class Templates:
         for begin in range(0, len(texts), _AT_ONCE):
             found, count, values, words = _split_texts(texts[begin : begin + _AT_ONCE])
             known = [self._numbers.setdefault(text, len(self._numbers)) for text in found.dictionary.to_pylist()]
-            template.append(np.array(known, np.uint32)[found.indices.to_numpy()])
+            template.append(np.array(known, np.uint32)[to_numbers(found.indices)])
             self._worded.update(np.unique(template[-1][words]).tolist())
             counts.append(count)
             parameters.append(values)
         first = np.concatenate(([0], np.cumsum(np.concatenate(counts)))) if counts else np.zeros(1)
         return (
             np.concatenate(template) if template else np.zeros(0, np.uint32),
-            pa.concat_arrays(parameters) if parameters else pa.array([], pa.large_string()),
+            pa.concat_arrays(parameters) if parameters else from_texts(()),
             first.astype(np.int64),
         )
 
@@ -159,35 +160,35 @@ def templates_of(texts: Any, rows: I64) -> tuple[U32, Sequence[str]]:
     """Return the templates of some texts of a column: a code per text, and the templates by code."""
     if isinstance(texts, TemplatedTexts):
         return texts.templates(rows)
-    apart = to_templates(pa.array([texts[row] for row in rows.tolist()], pa.large_string()))
+    apart = to_templates(from_texts(texts[row] for row in rows.tolist()))
     return apart.template, apart.templates
 
 
 def from_templates(of: Templated, rows: I64) -> pa.Array:
     """Return the texts of some rows as large strings."""
     if not len(rows):
-        return pa.array([], pa.large_string())
+        return from_texts(())
     chosen = of.template[rows]
     numbers, inverse = np.unique(chosen, return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     bounds = np.searchsorted(inverse[order], np.arange(len(numbers) + 1))
     if len(numbers) > len(rows) // 8:
-        return pa.array([of.text(row) for row in rows.tolist()], pa.large_string())
+        return from_texts(of.text(row) for row in rows.tolist())
     parts = []
     for place, number in enumerate(numbers.tolist()):
         pieces = of.templates[number].split(SLOT)
         mine = rows[order[bounds[place] : bounds[place + 1]]]
         if len(pieces) == 1:
-            parts.append(pa.repeat(pa.scalar(pieces[0], pa.large_string()), len(mine)))
+            parts.append(pa.repeat(text(pieces[0]), len(mine)))
             continue
         first = of.first[mine]
-        columns: list[Any] = [pa.scalar(pieces[0], pa.large_string())]
+        columns: list[Any] = [text(pieces[0])]
         for slot, piece in enumerate(pieces[1:]):
-            columns += [of.parameters.take(pa.array(first + slot)), pa.scalar(piece, pa.large_string())]
-        parts.append(pc.binary_join_element_wise(*columns, pa.scalar("", pa.large_string())))
+            columns += [of.parameters.take(from_numbers(first + slot)), text(piece)]
+        parts.append(pc.binary_join_element_wise(*columns, text("")))
     back = np.empty(len(rows), np.int64)
     back[order] = np.arange(len(rows))
-    return pa.concat_arrays(parts).take(pa.array(back))
+    return pa.concat_arrays(parts).take(from_numbers(back))
 
 
 # Finding
@@ -207,7 +208,7 @@ TESTS: dict[str, Callable[[str, str], bool]] = {
 """The tests that texts can be searched by, for one text. The prefix i ignores case."""
 
 _KERNELS: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": lambda texts, pattern: pc.equal(texts, pa.scalar(pattern, texts.type)),
+    "eq": lambda texts, pattern: pc.equal(texts, text(pattern)),
     "contains": pc.match_substring,
     "startswith": pc.starts_with,
     "endswith": pc.ends_with,
@@ -219,7 +220,7 @@ def holds(texts: pa.Array, test: str, pattern: str) -> Mask:
     if not _encodable(pattern) and not test.endswith("matches"):
         return np.zeros(len(texts), bool)  # texts never have half a surrogate pair
     if test in _KERNELS and SLOT not in pattern:
-        found: Mask = _KERNELS[test](texts, pattern).to_numpy(zero_copy_only=False)
+        found: Mask = to_numbers(_KERNELS[test](texts, pattern))
         return found
     passes = TESTS[test]
     return np.fromiter((passes(text, pattern) for text in texts.to_pylist()), bool, len(texts))
@@ -309,7 +310,7 @@ class TemplatedTexts:
         first = self._all.first[rows]
         fit = np.zeros(len(rows), bool)
         for slot, test, word in crossings:
-            fit |= holds(self._all.parameters.take(pa.array(first + slot)), test, word)
+            fit |= holds(self._all.parameters.take(from_numbers(first + slot)), test, word)
         return rows[fit]
 
 

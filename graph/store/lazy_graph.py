@@ -128,11 +128,13 @@ def _parameters(tables: StoredTables, group: int | None) -> tuple[Any, I64]:
     ).column(0)
     import pyarrow as pa
 
+    from clew.graph.runtime.arrow_arrays import from_texts, to_numbers
+
     # Do not combine the chunks with Arrow: their offsets have 32 bits, which may overflow.
     values = [chunk.flatten().cast(pa.large_string()) for chunk in lists.chunks]
-    counts = [np.diff(np.asarray(chunk.offsets)) for chunk in lists.chunks]
+    counts = [np.diff(to_numbers(chunk.offsets)) for chunk in lists.chunks]
     first = np.concatenate(([0], np.cumsum(np.concatenate(counts)))) if counts else np.zeros(1)
-    return pa.concat_arrays(values) if values else pa.array([], pa.large_string()), first.astype(np.int64)
+    return pa.concat_arrays(values) if values else from_texts(()), first.astype(np.int64)
 
 
 class StoredGraph(ExecutionGraph):

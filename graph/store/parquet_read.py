@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from clew.graph.kernel import _structure as kernel
+from clew.graph.runtime.arrow_arrays import from_numbers, to_numbers
 from clew.graph.runtime.mmap_arrays import Allocator
 
 ROWS_A_GROUP = 1 << 20
@@ -85,6 +86,10 @@ def in_groups(rows: int, columns: Callable[[slice], Columns]) -> Iterator[Column
         yield columns(slice(first, min(first + ROWS_A_GROUP, rows)))
 
 
+def _column(values: Any, kind: pa.DataType) -> pa.Array:
+    return values if isinstance(values, pa.Array) else from_numbers(values, kind)
+
+
 def write(folder: Path, name: str, groups: Iterable[Columns] | pa.Table) -> dict[str, Any]:
     """Write a table, a group of rows at a time. Return the entry that `Table` needs to read it. Raises OSError."""
     types = _NUMBERS.get(name, {})
@@ -99,7 +104,7 @@ def write(folder: Path, name: str, groups: Iterable[Columns] | pa.Table) -> dict
     else:
         schema = pa.schema([(column, kind) for column, (kind, _) in types.items()])
         tables = (
-            pa.table([pa.array(group[column], kind) for column, (kind, _) in types.items()], schema=schema)
+            pa.table([_column(group[column], kind) for column, (kind, _) in types.items()], schema=schema)
             for group in groups
         )
     path = folder / file_name(name)
@@ -231,13 +236,15 @@ class Table:
         """Read a column of numbers as a read-only array, for all rows or for one group."""
         groups = range(self.groups) if group is None else range(group, group + 1)
         if allocate is np.empty:
-            array: npt.NDArray[Any] = np.ascontiguousarray(self.read(column, groups=groups).column(0).to_numpy(), dtype)
+            array: npt.NDArray[Any] = np.ascontiguousarray(
+                to_numbers(self.read(column, groups=groups).column(0)), dtype
+            )
         else:
             # Read a group at a time, so that memory holds only one decoded group.
             start = self._group_start[groups.start : groups.stop + 1] - self._group_start[groups.start]
             array = allocate(int(start[-1]), dtype)
             for number, one in enumerate(groups):
-                array[start[number] : start[number + 1]] = self.read(column, groups=[one]).column(0).to_numpy()
+                array[start[number] : start[number + 1]] = to_numbers(self.read(column, groups=[one]).column(0))
         array.flags.writeable = False
         return array
 

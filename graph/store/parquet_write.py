@@ -6,7 +6,7 @@ Invariant: equal graphs give equal bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import Field, asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from clew.graph.model.graph import I64, ExecutionGraph, Process, Regions, Rows, Site, Strand, Texts
 from clew.graph.model.text_templates import Templates, as_strings
+from clew.graph.runtime.arrow_arrays import from_lists, from_numbers, from_texts
 from clew.graph.runtime.progress import Meter, Progress, no_progress
 from clew.graph.store.parquet_read import Columns, in_groups, write
 from clew.records.read.parallel import together
@@ -66,12 +67,12 @@ def write_tables(
 
 
 def _write_small(folder: Path, graph: ExecutionGraph) -> dict[str, Any]:
-    numbers = pa.array(np.arange(len(graph.sites)), pa.uint32())
+    numbers = from_numbers(np.arange(len(graph.sites)), pa.uint32())
     tables = {
         "locations": _table([asdict(site) for site in graph.sites], Site).add_column(0, "location", numbers),
         "processes": _table([asdict(process) for process in graph.processes], Process),
         "strands": _table([asdict(strand) for strand in graph.strands], Strand),
-        "names": pa.table({"name": pa.array(graph.strings, pa.string())}),
+        "names": pa.table({"name": from_texts(graph.strings).cast(pa.string())}),
     }
     return {name: write(folder, name, table) for name, table in tables.items()}
 
@@ -86,7 +87,7 @@ def _write_payloads(folder: Path, graph: ExecutionGraph, extended: I64, meter: M
     templates = Templates()
     groups = _in_reported_groups(meter, len(extended), partial(_payloads, graph, extended, _strings(graph), templates))
     payloads = write(folder, "payloads", groups)
-    found = {"template": pa.array(templates.texts, pa.string()), "numeric": pa.array(templates.numeric)}
+    found = {"template": from_texts(templates.texts).cast(pa.string()), "numeric": from_numbers(templates.numeric)}
     return {"payloads": payloads, "templates": write(folder, "templates", pa.table(found))}
 
 
@@ -117,7 +118,7 @@ def _payloads(
         "channel": graph.extensions.channel[rows],
         "flags": graph.extensions.flags[rows],
         "template": template,
-        "parameters": pa.LargeListArray.from_arrays(pa.array(first, pa.int64()), parameters),
+        "parameters": pa.LargeListArray.from_arrays(from_numbers(first, pa.int64()), parameters),
     }
 
 
@@ -126,8 +127,8 @@ def _strings(graph: ExecutionGraph) -> Callable[[Rows], pa.Array]:
     texts = graph.extensions.texts
     if isinstance(texts, Texts):
         column = as_strings(texts.start, texts.data)
-        return lambda rows: column.take(pa.array(rows))
-    return lambda rows: pa.array([texts[row] for row in rows.tolist()], pa.large_string())
+        return lambda rows: column.take(from_numbers(rows))
+    return lambda rows: from_texts(texts[row] for row in rows.tolist())
 
 
 _TYPES = {"int": pa.int64(), "str": pa.string(), "bool": pa.bool_(), "tuple[str, ...]": pa.list_(pa.string())}
@@ -135,7 +136,12 @@ _UNSIGNED = frozenset({"uid", "parent_uid", "key"})
 
 
 def _table(rows: list[dict[str, Any]], of: type) -> pa.Table:
-    schema = pa.schema(
-        [(field.name, pa.uint64() if field.name in _UNSIGNED else _TYPES[str(field.type)]) for field in fields(of)]
-    )
-    return pa.Table.from_pylist(rows, schema=schema)
+    columns = {field.name: _small([row[field.name] for row in rows], field) for field in fields(of)}
+    return pa.table(columns)
+
+
+def _small(values: list[Any], field: Field[Any]) -> pa.Array:
+    kind = pa.uint64() if field.name in _UNSIGNED else _TYPES[str(field.type)]
+    if pa.types.is_list(kind):
+        return from_lists(values)
+    return from_texts(values).cast(kind) if pa.types.is_string(kind) else from_numbers(values, kind)
