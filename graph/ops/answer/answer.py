@@ -14,6 +14,7 @@ from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.steps import AnswerStep, steps_of
 from clew.graph.ops.answer.trail import Position, Trail
+from clew.graph.ops.answer.unusual import unusual
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_by
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
@@ -93,7 +94,7 @@ def _followed(trail: Trail, tell: Tell) -> Answer:
     found = _nearest(trail, positions, tell)
     if found is not None:
         return replace(found, others=tuple(dict.fromkeys(other for _, other in matched)))
-    return _meanwhile(trail, positions) or _nothing_unusual(trail, positions)
+    return _meanwhile(trail, positions) or _unusual(trail) or _nothing_unusual(trail, positions)
 
 
 def _used_state(trail: Trail) -> bool:
@@ -223,6 +224,15 @@ def _meanwhile(trail: Trail, positions: list[Position]) -> Answer | None:
             basis = "no recorded dependence: this wait went on when the event happened"
             return Answer(trail.event, finding.claims, "inferred", basis, "", finding, steps, more)
     return None
+
+
+def _unusual(trail: Trail) -> Answer | None:
+    """Return the answer if the call around the event differs from like calls that went well."""
+    found = unusual(trail.facts, trail.event)
+    if found is None:
+        return None
+    steps, more = steps_of(trail, trail.chain())
+    return Answer(trail.event, found.claims, "inferred", found.basis, steps=steps, more_steps=more)
 
 
 def _nothing_unusual(trail: Trail, positions: list[Position]) -> Answer:

@@ -19,6 +19,7 @@ import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph, RegionKind
 from clew.graph.ops.answer import phrases
+from clew.graph.ops.answer.usual_waits import UsualWaits
 from clew.graph.ops.causes.state_waits import edges_into, path_to_state
 from clew.graph.ops.causes.why import why
 from clew.graph.ops.diagnoses import words
@@ -80,6 +81,7 @@ class Trail:
         self.graph = graph
         self.facts = Facts.of(graph)
         self.event = event
+        self.usual_waits = UsualWaits(self.facts, event)
 
     def positions(self) -> Iterator[Position]:
         """Yield the event's own position, then what it depended on, by rising cost; stop where execution was not followed."""
@@ -206,7 +208,13 @@ class Trail:
             bad = {"timeout": 0, "failed": 1, "cancelled": 1, "never": 0}.get(wait.end, 2)
             return bad, -wait.begin.row if bad < 2 else wait.begin.ns - wait.until_ns(self.facts.last_ns)
 
-        return sorted(inside, key=weight)[:MOST_WAITS]
+        found: list[Waiting] = []
+        for wait in sorted(inside, key=weight):
+            if len(found) == MOST_WAITS:
+                break
+            if not self.usual_waits.has(wait):
+                found.append(wait)
+        return found
 
     def _waits(self, position: Position) -> Iterator[Position]:
         for rank, wait in enumerate(self.waits_before(position)):
@@ -214,7 +222,7 @@ class Trail:
             extra += min(rank, 3)
             target = self._target_of(wait)
             last_ns = wait.until_ns(self.facts.last_ns)
-            if target >= 0:
+            if target >= 0 and not self.usual_waits.is_usual_target(target):
                 row = self._row_at(target, last_ns)
                 if row >= 0:
                     text = phrases.waited_for_end(self.facts, wait, target)
@@ -252,7 +260,7 @@ class Trail:
         """Yield the ends of tasks that this unit started and that were cancelled before the row."""
         for strand in self._cancelled_by_parent.get(int(self.graph.region[position.row]), ()):
             fact = self.facts.ended[strand]
-            if fact.ns <= self.graph.at("ts", position.row):
+            if fact.ns <= self.graph.at("ts", position.row) and not self.usual_waits.is_usual_target(strand):
                 text = f"{words.who(self.facts, strand)} was cancelled"
                 yield self._at(fact.row, Reason.CONTROL, text, (fact.row,), position)
 

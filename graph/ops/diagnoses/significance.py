@@ -10,6 +10,7 @@ from clew.graph.ops.diagnoses.finding import Victim
 from clew.graph.ops.facts.blockers import Blockers
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.records.format.event import Kind
 
 FAILED_NS = 1_000_000
 LONG_NS = 200_000_000
@@ -46,6 +47,8 @@ def outermost_call(facts: Facts, row: int) -> int:
     """Return the ENTER of the outermost call around a row that is in the row's region, -1 for none."""
     graph = facts.graph
     region, call, found = graph.at("region", row), graph.call_of(row), -1
+    if call < 0 and row > graph.strand_of(row).start and graph.at("kind", row - 1) == Kind.SUSPEND:
+        call = graph.call_of(row - 1)  # a task's wait is recorded after the suspensions of its calls
     for _depth in range(1000):
         if call < 0 or graph.at("region", call) != region:
             break

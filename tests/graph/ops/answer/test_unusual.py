@@ -1,0 +1,123 @@
+"""Answers that compare a call with like calls: a slow part, another branch, a next step that did not come."""
+
+import re
+
+import pytest
+
+from clew.graph.ops.answer import answer as module
+from clew.graph.ops.answer.answer import answer
+from clew.records.format.event import Kind
+from clew.records.format.facts import Frame, Wait, Wake
+
+MS = 1_000_000
+AT = (Frame("/src/app.py", 12, "price"),)
+
+
+@pytest.fixture(autouse=True)
+def no_findings(monkeypatch):
+    monkeypatch.setattr(module, "findings", lambda _facts: [])
+
+
+def asked(run, text):
+    graph = run.graph()
+    row = next(row for row in graph.rows_of([Kind.LOG]).tolist() if graph.text(row) == text)
+    return answer(graph, row, lambda edge, _target: f"edge {edge}")
+
+
+def without_lines(text):
+    return re.sub(r"app\.py:\d+", "app.py", text)
+
+
+class Shop:
+    """A thread that serves orders: each calls price and charge, and logs that it is done."""
+
+    def __init__(self, run):
+        self.thread = run.process().thread("shop")
+        self.ns = 0
+
+    def order(self, *, price_ms=5, wait=False, steps=("charge",), line="done", level=20, end=True):
+        thread = self.thread
+        thread.enter("order", at=self.ns).enter("price", at=self.ns)
+        if wait:
+            thread.fact(Kind.WAIT, 7, "lock", Wait(at=AT), at=self.ns)
+            thread.fact(Kind.WAKE, 7, "lock", Wake(), at=self.ns + (price_ms - 1) * MS)
+        self.ns += price_ms * MS
+        thread.exit("price", at=self.ns)
+        for step in steps:
+            thread.enter(step, at=self.ns).exit(step, at=self.ns + MS)
+        self.ns += MS
+        thread.log(line, level=level, at=self.ns)
+        self.ns += MS
+        if end:
+            thread.exit("order", at=self.ns)
+        return self
+
+
+def test_answer_about_slow_call_names_the_slow_part_and_its_wait(run):
+    shop = Shop(run)
+    for _ in range(8):
+        shop.order()
+    shop.order(price_ms=400, wait=True, line="slow", level=40)
+    found = asked(run, "slow")
+    assert without_lines(found.text) == (
+        "price (app.py) took 400 ms of the 401 ms since order was called; in 8 other calls of order it took at most "
+        "5 ms. shop waited 399 ms for a lock (price, app.py)."
+    )
+    assert (found.certainty, found.basis) == ("inferred", "a comparison with 8 other calls of order in this run")
+
+
+def test_answer_after_another_branch_names_its_first_step(run):
+    shop = Shop(run)
+    for _ in range(6):
+        shop.order()
+    shop.order(steps=("backorder",), line="refused", level=40)
+    assert without_lines(asked(run, "refused").text) == (
+        "order went as in 6 other calls until the call of price (app.py); then came the call of backorder (app.py), "
+        "which none of them has."
+    )
+
+
+def test_answer_where_the_next_step_is_missing_names_it(run):
+    shop = Shop(run)
+    for _ in range(6):
+        shop.order()
+    shop.order(steps=(), line="refused", level=40)
+    assert without_lines(asked(run, "refused").text) == (
+        "order went as in 6 other calls until the call of price (app.py); they continue with the call of charge "
+        "(app.py), and this call came to this line instead."
+    )
+
+
+@pytest.mark.parametrize("likes", [0, 4])
+def test_answer_with_few_like_calls_tells_nothing_unusual(run, likes):
+    shop = Shop(run)
+    for _ in range(likes):
+        shop.order()
+    shop.order(steps=("backorder",), line="refused", level=40)
+    assert asked(run, "refused").text.startswith("Nothing unusual was recorded")
+
+
+def test_answer_about_usual_line_tells_nothing_unusual(run):
+    shop = Shop(run)
+    for _ in range(8):
+        shop.order()
+    shop.order(steps=("backorder",), line="last").order(line="last")
+    assert asked(run, "done").text.startswith("Nothing unusual was recorded")
+
+
+def test_answer_does_not_compare_with_calls_that_failed(run):
+    shop = Shop(run)
+    for _ in range(6):
+        shop.order()
+    for _ in range(3):
+        shop.order(steps=("backorder",), line="other", level=40)
+    shop.order(steps=("backorder",), line="refused", level=40)
+    assert "the call of backorder" in asked(run, "refused").text
+
+
+def test_answer_about_scattered_times_names_no_slow_part(run):
+    shop = Shop(run)
+    for number in range(8):
+        shop.order(price_ms=5 + 40 * (number % 3))
+    shop.order(price_ms=100, line="slow", level=40)
+    assert "took" not in asked(run, "slow").text
