@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def absence_options(function: F) -> F:
     """Add the options of `clew why --not`."""
     for option in (
-        click.option("--baseline", metavar="RUN", help="With --not: the run in which it happened, to compare with."),
+        click.option("--baseline", metavar="RUN", help="A run that went well, to compare with."),
         click.option("--request", metavar="NAME", help="With --not: ask about the newest request of this name."),
         click.option(
             "--not", "missing", metavar="TEXT", help="Explain why a log line, or a call of a function, did not happen."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from clew.graph.render.library import library_place
 from clew.records.run.directory import the_workspace
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def place_cell(location: Location | None) -> Text:
 
     if location is None:
         return Text("")
-    return Text(units.place(location.path, location.line), "dim" if units.library_place(location.path) else "")
+    return Text(units.place(location.path, location.line), "dim" if library_place(location.path) else "")
 
 
 class Notes:

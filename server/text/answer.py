@@ -16,6 +16,7 @@ from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer.answer import Answer
 from clew.graph.ops.answer.steps import AnswerStep
 from clew.graph.ops.diagnoses.finding import Reason
+from clew.graph.render.library import library_place
 from clew.server.protocol.shared import Location
 from clew.server.protocol.views.answer import (
     ErrorCause,
@@ -129,10 +130,10 @@ def own_location(graph: ExecutionGraph, event: int) -> Location | None:
     found = location(graph, event)
     call = graph.enclosing_call(event)
     place = found
-    while place is not None and units.library_place(place.path) and call >= 0:
+    while place is not None and library_place(place.path) and call >= 0:
         site = graph.sites[graph.at("site", call)]
         place = Location(site.file, site.line) if site.file else None
-        if place is not None and not units.library_place(place.path):
+        if place is not None and not library_place(place.path):
             return place
         call = graph.enclosing_call(call)
     return found

@@ -10,6 +10,7 @@ from pathlib import Path
 from clew.graph.model.graph import ExecutionGraph, edge_kind_name
 from clew.graph.ops.causes.state_waits import edges_into
 from clew.graph.ops.causes.why import Step
+from clew.graph.render.library import library_place
 from clew.records.format.event import EdgeKind
 from clew.server.protocol.shared import Location
 from clew.server.protocol.views.slice import ChainStep
@@ -111,7 +112,7 @@ def _detail(graph: ExecutionGraph, step: Step) -> str:
     place = location(graph, step.event)
     parts = [events.actor(graph, step.event)]
     if place:
-        parts[0] += f" at {units.library_place(place.path) or Path(place.path).name}:{place.line}"
+        parts[0] += f" at {library_place(place.path) or Path(place.path).name}:{place.line}"
     if step.target_event >= 0:
         ns = int(graph.ts[step.target_event]) - int(graph.ts[step.event])
         crossing = graph.crossing(step.event, step.target_event)

@@ -6,6 +6,8 @@ import os
 import re
 import time
 
+from clew.graph.render.library import library_place
+
 
 def duration(ns: float) -> str:
     """Format a duration with up to three significant digits: `0.84 µs`, `1.2 ms`, `3.4 s`, `2 min 05 s`."""
@@ -70,12 +72,6 @@ def offset(ns: float) -> str:
     return f"{ns / 1e9:+.6f} s"
 
 
-def library_place(path: str) -> str:
-    """Return `<stdlib>/asyncio/events.py` or `<site-packages>/flask/app.py` for library files of any Python, else ""."""
-    found = _LIBRARY.search(path)
-    return f"<{'site-packages' if found[1] else 'stdlib'}>/{found[2]}" if found else ""
-
-
 def place(path: str, line: int, base: str | None = None) -> str:
     """Format a location, `chunkstore/index.py:42`, relative to `base` (the working directory) if it is below it; see
     `library_place`."""
@@ -115,9 +111,6 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
-_LIBRARY = re.compile(
-    r"[\\/](?:lib(?:64)?[\\/]python3[^\\/]*|Python3\d*\\Lib|Lib(?=\\site-p))[\\/]((?:site|dist)-packages[\\/])?(.+)"
-)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 

@@ -12,9 +12,9 @@ from clew.server.text import units
 from clew.server.text.answer import tell_edge, verdict_of
 
 
-def verdict(graph: ExecutionGraph, event: int) -> Verdict:
-    """Return the answer to why an event happened, as data."""
-    return verdict_of(graph, answer(graph, event, partial(tell_edge, graph)))
+def verdict(graph: ExecutionGraph, event: int, baseline: ExecutionGraph | None = None) -> Verdict:
+    """Return the answer to why an event happened, as data. `baseline` is the run that shows what is usual, if any."""
+    return verdict_of(graph, answer(graph, event, partial(tell_edge, graph), baseline))
 
 
 def error_verdict(graph: ExecutionGraph, event: int) -> Verdict | None:

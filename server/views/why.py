@@ -39,7 +39,9 @@ STEPS = 1000
 """Longer chains are shown from both ends."""
 
 
-def explain(graph: ExecutionGraph, event: int, steps_at_most: int = STEPS) -> Explanation:
+def explain(
+    graph: ExecutionGraph, event: int, steps_at_most: int = STEPS, baseline: ExecutionGraph | None = None
+) -> Explanation:
     began = time.perf_counter_ns()
     steps = why(graph, event)
     hidden = max(0, len(steps) - steps_at_most)
@@ -49,7 +51,9 @@ def explain(graph: ExecutionGraph, event: int, steps_at_most: int = STEPS) -> Ex
     slice_ = slice_events(graph, [event])
     statistics = numbers(slice_, time.perf_counter_ns() - began)
     meeting = _meeting(graph, slice_, chain)
-    return Explanation(event, event_title(graph, event), verdict(graph, event), chain, statistics, meeting, hidden)
+    return Explanation(
+        event, event_title(graph, event), verdict(graph, event, baseline), chain, statistics, meeting, hidden
+    )
 
 
 def _meeting(graph: ExecutionGraph, slice_: Slice, chain: list[ChainStep]) -> ChainStep | None:

@@ -81,6 +81,7 @@ def why(
       clew why 'timed out' --all --json
       clew why 'timed out' --causes
       clew why 'timed out' --markdown | gh issue create --title 'Timeout' --body-file -
+      clew why 'order 17 was slow' --baseline healthy
       clew why --not 'order 17 done'
       clew why --not Cart.checkout --baseline healthy
     """
@@ -105,17 +106,20 @@ def why(
         return
     found = find_target(session, run or "", target_of(text, at, event), Task(), every=every)
     graph = found.run.graph
+    usual = session.open(baseline, Task()).graph if baseline else None
     print_live_note(found.run)
     listed = {one: causes_of(graph, one) for one in found.events} if causes else {}
     # The chain and the slice take longer than the answer, so they are computed only if they are shown.
     whole = {
-        one: explain(graph, one, steps_at_most or STEPS) for one in found.events if causes or steps_at_most or as_json
+        one: explain(graph, one, steps_at_most or STEPS, usual)
+        for one in found.events
+        if causes or steps_at_most or as_json
     }
     if as_json:
         made = [answers.Causes(one, it.title, it.answer, listed[one]) if causes else it for one, it in whole.items()]
         print_json({"run": session.ref(found.run), "matches": found.matches, "answers": made})
         return
-    verdicts = [whole[one].answer if one in whole else verdict(graph, one) for one in found.events]
+    verdicts = [whole[one].answer if one in whole else verdict(graph, one, usual) for one in found.events]
     if as_markdown:
         click.echo("\n---\n\n".join(it.markdown for it in verdicts), nl=False)
         return

@@ -63,12 +63,12 @@ Tell = Callable[[int, int], str]
 of the edge, and the event."""
 
 
-def answer(graph: ExecutionGraph, event: int, tell: Tell) -> Answer:
-    """Answer why an event happened."""
+def answer(graph: ExecutionGraph, event: int, tell: Tell, baseline: ExecutionGraph | None = None) -> Answer:
+    """Answer why an event happened. `baseline` is a run whose calls show what is usual; by default it is the run itself."""
     trail = Trail(graph, event)
     if unfollowed_at(graph, event) is not None:
         return _not_followed(trail)
-    found = _followed(trail, tell)
+    found = _followed(trail, tell, baseline)
     return replace(found, limits=limits(graph, [step.event for step in found.steps]))
 
 
@@ -82,7 +82,7 @@ def _not_followed(trail: Trail) -> Answer:
     return Answer(trail.event, (claim,), "unknown", "execution was not followed", limits=known)
 
 
-def _followed(trail: Trail, tell: Tell) -> Answer:
+def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answer:
     event = trail.event
     positions = list(trail.positions())
     matched = _matches(findings(trail.facts), positions)
@@ -94,7 +94,7 @@ def _followed(trail: Trail, tell: Tell) -> Answer:
     found = _nearest(trail, positions, tell)
     if found is not None:
         return replace(found, others=tuple(dict.fromkeys(other for _, other in matched)))
-    return _meanwhile(trail, positions) or _unusual(trail) or _nothing_unusual(trail, positions)
+    return _meanwhile(trail, positions) or _unusual(trail, baseline) or _nothing_unusual(trail, positions)
 
 
 def _used_state(trail: Trail) -> bool:
@@ -226,9 +226,9 @@ def _meanwhile(trail: Trail, positions: list[Position]) -> Answer | None:
     return None
 
 
-def _unusual(trail: Trail) -> Answer | None:
+def _unusual(trail: Trail, baseline: ExecutionGraph | None) -> Answer | None:
     """Return the answer if the call around the event differs from like calls that went well."""
-    found = unusual(trail.facts, trail.event)
+    found = unusual(trail.facts, trail.event, baseline)
     if found is None:
         return None
     steps, more = steps_of(trail, trail.chain())

@@ -29,11 +29,10 @@ def in_place(at: tuple[Frame, ...], facts: Facts) -> str:
 
 def waited(facts: Facts, wait: Waiting, thing: str = "") -> str:
     """Return `pay-rent waited 2 s for dst.lock (transfer, bank.py:10), until its time limit`."""
-    lasted = words.seconds(wait.until_ns(facts.last_ns) - wait.begin.ns)
     end = _ENDS.get(wait.end, "")
-    object_ = thing or words.thing(wait, facts)
     ended = f", {end}" if end and wait.end != "never" else f" {end}" if end else ""
-    return f"{words.who(facts, wait.strand)} waited {lasted} for {object_}{in_place(wait.begin.text.at, facts)}{ended}"
+    lasted = wait.until_ns(facts.last_ns) - wait.begin.ns
+    return f"{words.who(facts, wait.strand)} {words.waited_for(facts, wait, lasted, thing)}{ended}"
 
 
 def waited_for_end(facts: Facts, wait: Waiting, target: int) -> str:

@@ -46,63 +46,91 @@ class Unusual:
 
 @dataclass(frozen=True)
 class _Call:
+    graph: ExecutionGraph
     enter: int
     rows: list[int]
-    """Its steps in its own strand, by time: calls, log lines and lines of output."""
+    """Its steps in its own strand after its ENTER, by time: calls, log lines and lines of output."""
     ns: int
     """Its duration, or the time until the event for the call around the event."""
 
+    @property
+    def steps(self) -> list[Step]:
+        return [step_of(self.graph, row) for row in self.rows]
 
-def unusual(facts: Facts, event: int) -> Unusual | None:
-    """Return what was unusual before an event, None if nothing was or if there are too few calls to compare with."""
+
+class _Calls:
+    """The recorded calls of one run, with their steps."""
+
+    def __init__(self, graph: ExecutionGraph) -> None:
+        self.graph = graph
+        self.enters = graph.rows_of([Kind.ENTER])
+        self.steps = graph.rows_of(_STEPS)
+        self.sites = graph.site[self.enters]
+
+    def of_function(self, label: str) -> I64:
+        """Return the ENTER rows of a function, given by its label."""
+        numbers = [number for number, site in enumerate(self.graph.sites) if site.label == label]
+        return self.enters[np.isin(self.sites, numbers)]
+
+    def call(self, enter: int, end: int) -> _Call | None:
+        """Return a call until an event, None if it has too many steps."""
+        first, last = np.searchsorted(self.steps, (enter + 1, end))
+        if last - first > MOST_STEPS:
+            return None
+        ns = self.graph.at("ts", end) - self.graph.at("ts", enter)
+        return _Call(self.graph, enter, self.steps[first:last].tolist(), ns)
+
+
+def unusual(facts: Facts, event: int, baseline: ExecutionGraph | None = None) -> Unusual | None:
+    """Return what was unusual before an event, None if nothing was or if there are too few calls to compare with.
+
+    Like calls are those of the baseline, or without one those of the event's own run.
+    """
     graph = facts.graph
-    enters = graph.rows_of([Kind.ENTER])
-    outer = _outermost_repeated(graph, event, enters)
+    own = _Calls(graph)
+    others = own if baseline is None else _Calls(baseline)
+    outer = _outermost_repeated(own, others, event)
     if outer < 0:
         return None
-    steps = graph.rows_of(_STEPS)
-    mine = _call(graph, outer, event, steps)
-    likes = _likes(graph, outer, event, enters, steps)
+    mine = own.call(outer, event)
+    likes = _likes(own, others, outer, event)
     if mine is None or len(likes) < LEAST_LIKES:
         return None
-    claims = _slow_claims(facts, mine, likes, event) or _branch_claims(facts, mine, likes, event)
     name = graph.sites[graph.at("site", outer)].qualname
-    basis = f"a comparison with {len(likes):,} other calls of {name} in this run"
+    where = "this run" if baseline is None else f"run {baseline.info.name}"
+    about = f"{len(likes):,} {'' if baseline else 'other '}calls of {name}{f' in {where}' if baseline else ''}"
+    claims = _slow_claims(facts, mine, likes, event, about) or _branch_claims(facts, mine, likes, event, about)
+    basis = f"a comparison with {len(likes):,} {'' if baseline else 'other '}calls of {name} in {where}"
     return Unusual(tuple(claims), basis) if claims else None
 
 
-def _outermost_repeated(graph: ExecutionGraph, event: int, enters: I64) -> int:
+def _outermost_repeated(own: _Calls, others: _Calls, event: int) -> int:
     """Return the outermost call around an event, in its strand, whose function was called often enough; -1 for none."""
-    sites = graph.site[enters]
+    graph = own.graph
     found, call = -1, graph.at("inner", event) if graph.at("kind", event) != Kind.ENTER else event
     while call >= 0:
-        if int(np.count_nonzero(sites == graph.at("site", call))) > LEAST_LIKES:
+        if len(others.of_function(graph.sites[graph.at("site", call)].label)) > LEAST_LIKES - (others is not own):
             found = call
         call = graph.enclosing_call(call)
     return found
 
 
-def _call(graph: ExecutionGraph, enter: int, end: int, steps: I64) -> _Call | None:
-    first, last = np.searchsorted(steps, (enter, end))
-    if last - first > MOST_STEPS:
-        return None
-    return _Call(enter, steps[first:last].tolist(), graph.at("ts", end) - graph.at("ts", enter))
-
-
-def _likes(graph: ExecutionGraph, outer: int, event: int, enters: I64, steps: I64) -> list[_Call]:
+def _likes(own: _Calls, others: _Calls, outer: int, event: int) -> list[_Call]:
     """Return the like calls that went well; none if most of the calls have the event's own line, which is then usual."""
-    asked = step_of(graph, event) if graph.at("kind", event) in _STEPS else None
-    same = enters[graph.site[enters] == graph.site[outer]]
-    same = same[same != outer]
-    near = np.argsort(np.abs(graph.ts[same] - graph.ts[outer]), kind="stable")[:MOST_LIKES]
+    graph = others.graph
+    asked = step_of(own.graph, event) if own.graph.at("kind", event) in _STEPS else None
+    same = others.of_function(own.graph.sites[own.graph.at("site", outer)].label)
+    if others is own:
+        same = same[same != outer]
+        same = same[np.argsort(np.abs(graph.ts[same] - graph.ts[outer]), kind="stable")[:MOST_LIKES]]
     found, having, ended = [], 0, 0
-    for enter in sorted(same[near].tolist()):
+    for enter in sorted(same[-MOST_LIKES:].tolist()):
         end = graph.exit_of(enter)
-        call = _call(graph, enter, end, steps) if end >= 0 else None
+        call = others.call(enter, end) if end >= 0 else None
         if call is None:
             continue
         ended += 1
-        if asked is not None and any(step_of(graph, row) == asked for row in call.rows):
+        if asked is not None and asked in call.steps:
             having += 1
         elif graph.at("kind", end) == Kind.EXIT and not any(_is_error(graph, row) for row in call.rows):
             found.append(call)
@@ -116,7 +144,7 @@ def _is_error(graph: ExecutionGraph, row: int) -> bool:
 # ---- A slow part ----
 
 
-def _slow_claims(facts: Facts, mine: _Call, likes: list[_Call], event: int) -> list[Claim]:
+def _slow_claims(facts: Facts, mine: _Call, likes: list[_Call], event: int, about: str) -> list[Claim]:
     graph = facts.graph
     longest = max(like.ns for like in likes)
     typical = sorted(like.ns for like in likes)[len(likes) // 2]
@@ -125,11 +153,11 @@ def _slow_claims(facts: Facts, mine: _Call, likes: list[_Call], event: int) -> l
         return []
     usual: dict[Step, int] = {}
     for like in likes:
-        for step, ns in _longest(graph, like.rows).items():
+        for step, ns in _longest(like).items():
             usual[step] = max(usual.get(step, 0), ns)
     slow = [
         (row, ns)
-        for row, ns in _durations(graph, mine.rows[1:], event)
+        for row, ns in _durations(mine, event)
         if ns >= STEP_SLOWER * usual.get(step_of(graph, row), math.inf) and ns >= SHARE * excess
     ]
     call, name = graph.at("ts", event), graph.sites[graph.at("site", mine.enter)].qualname
@@ -140,14 +168,15 @@ def _slow_claims(facts: Facts, mine: _Call, likes: list[_Call], event: int) -> l
     most = usual[step_of(graph, row)]
     text = (
         f"{_named(graph, row)} took {words.seconds(ns)} of the {words.seconds(mine.ns)} since {name} was called; "
-        f"in {len(likes):,} other calls of {name} it took at most {words.seconds(most)}."
+        f"in {about} it took at most {words.seconds(most)}."
     )
     return [Claim(text, (mine.enter, row, event)), *_wait_claim(facts, row, min(graph.at("ts", row) + ns, call))]
 
 
-def _durations(graph: ExecutionGraph, rows: list[int], event: int = -1) -> Iterator[tuple[int, int]]:
+def _durations(call: _Call, event: int = -1) -> Iterator[tuple[int, int]]:
     """Yield calls and their durations in ns; a call that is open at the event lasts until then."""
-    for row in rows:
+    graph = call.graph
+    for row in call.rows:
         if graph.at("kind", row) == Kind.ENTER:
             end = graph.exit_of(row)
             end = event if event >= 0 and not 0 <= end < event else end
@@ -155,10 +184,10 @@ def _durations(graph: ExecutionGraph, rows: list[int], event: int = -1) -> Itera
                 yield row, graph.at("ts", end) - graph.at("ts", row)
 
 
-def _longest(graph: ExecutionGraph, rows: list[int]) -> dict[Step, int]:
+def _longest(call: _Call) -> dict[Step, int]:
     found: dict[Step, int] = {}
-    for row, ns in _durations(graph, rows):
-        step = step_of(graph, row)
+    for row, ns in _durations(call):
+        step = step_of(call.graph, row)
         found[step] = max(found.get(step, 0), ns)
     return found
 
@@ -180,39 +209,43 @@ def _wait_claim(facts: Facts, call: int, end_ns: int) -> list[Claim]:
 # ---- Another way ----
 
 
-def _branch_claims(facts: Facts, mine: _Call, likes: list[_Call], event: int) -> list[Claim]:
+def _branch_claims(facts: Facts, mine: _Call, likes: list[_Call], event: int, about: str) -> list[Claim]:
     graph = facts.graph
-    known = {step for like in likes for step in (step_of(graph, row) for row in like.rows)}
+    known = {step for like in likes for step in like.steps}
     name = graph.sites[graph.at("site", mine.enter)].qualname
     last = mine.enter
-    for row in mine.rows[1:]:
+    begin = f"{name} went as in {about.replace(f' of {name}', '')} until"
+    for row in mine.rows:
         if step_of(graph, row) not in known:
-            begin = f"{name} went as in {len(likes):,} other calls until {_point(graph, mine, last)}"
-            return [Claim(f"{begin}; then came {step_text(graph, row)}, which none of them has.", (last, row, event))]
+            text = f"{begin} {_point(graph, mine, last)}; then came {step_text(graph, row)}, which none of them has."
+            return [Claim(text, (last, row, event))]
         last = row
-    following = _following(graph, step_of(graph, last), likes, {step_of(graph, row) for row in mine.rows})
-    if following < 0:
+    expected = _following(mine, last, likes)
+    if not expected:
         return []
-    others = f"{len(likes):,} other calls"
     text = (
-        f"{name} went as in {others} until {_point(graph, mine, last)}; "
-        f"they continue with {step_text(graph, following)}, and this call came to this line instead."
+        f"{begin} {_point(graph, mine, last)}; they continue with {expected}, and this call came to this line instead."
         if last != mine.enter
-        else f"This call of {name} came to this line, where {others} begin with {step_text(graph, following)}."
+        else f"This call of {name} came to this line, where {about.replace(f' of {name}', '')} begin with {expected}."
     )
     return [Claim(text, (mine.enter, last, event))]
 
 
-def _following(graph: ExecutionGraph, step: Step, likes: list[_Call], own: set[Step]) -> int:
-    """Return a row of the step that all like calls with a step have next, -1 if they differ or if `own` has it."""
-    following: dict[Step, int] = {}
+def _following(mine: _Call, last: int, likes: list[_Call]) -> str:
+    """Return the step that all like calls have after the call's last one, in words; "" if they differ, or it has it."""
+    following: dict[Step, str] = {}
     for like in likes:
-        steps = [step_of(graph, row) for row in like.rows]
-        if step in steps:
+        steps, at = like.steps, -1
+        if last != mine.enter:
+            step = step_of(mine.graph, last)
+            if step not in steps:
+                continue
             at = len(steps) - 1 - steps[::-1].index(step)
-            following[steps[at + 1] if at + 1 < len(steps) else ("", "")] = like.rows[min(at + 1, len(steps) - 1)]
+        if at + 1 == len(steps):
+            return ""
+        following[steps[at + 1]] = step_text(like.graph, like.rows[at + 1])
     found = list(following.items())
-    return found[0][1] if len(found) == 1 and found[0][0] not in own and found[0][0] != ("", "") else -1
+    return found[0][1] if len(found) == 1 and found[0][0] not in mine.steps else ""
 
 
 def _point(graph: ExecutionGraph, mine: _Call, row: int) -> str:

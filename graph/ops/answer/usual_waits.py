@@ -39,7 +39,7 @@ class UsualWaits:
             return False
         around = outermost_call(self._facts, wait.begin.row)
         if around < 0:
-            parent = self._parent(wait)
+            parent = self._facts.waiter_for(wait.strand)
             return parent is not None and self.has(parent)
         harmless, harmful, most = 0, 0, 0
         own, after = 0, False
@@ -110,32 +110,10 @@ class UsualWaits:
     def _next_of(self, wait: Waiting) -> list[Waiting]:
         return [other for other in self._by_place[_place(wait)] if other.strand == wait.strand]
 
-    def _parent(self, wait: Waiting) -> Waiting | None:
-        """Return the wait of the strand that waited for this one's strand to end."""
-        strand = self._facts.graph.strands[wait.strand]
-        if not strand.key:
-            return None
-        for other in self._waits_for_end.get((strand.process, strand.key), ()):
-            if other.begin.ns <= wait.begin.ns and other.strand != wait.strand:
-                return other
-        return None
-
-    @property
-    def _waits_for_end(self) -> dict[tuple[int, int], list[Waiting]]:
-        answers = self._facts.graph.answers
-        if "waits by target" not in answers:
-            made: dict[tuple[int, int], list[Waiting]] = defaultdict(list)
-            for wait in self._facts.waits:
-                if wait.begin.text.target:
-                    made[wait.begin.process, wait.begin.text.target].append(wait)
-            answers["waits by target"] = dict(made)
-        found: dict[tuple[int, int], list[Waiting]] = answers["waits by target"]
-        return found
-
     def is_usual_target(self, strand: int) -> bool:
         """Return whether the strand that waited for a task to end usually gives up like that."""
         found = self._facts.graph.strands[strand]
-        waits = self._waits_for_end.get((found.process, found.key), ()) if found.key else ()
+        waits = self._facts.waits_for_end.get((found.process, found.key), ()) if found.key else ()
         return any(self.has(wait) for wait in waits)
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from clew.graph.model.graph import Site
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
+from clew.graph.render.library import library_place as library_file
 from clew.records.format.event import Kind
 from clew.records.format.facts import Frame
 
@@ -25,18 +26,27 @@ _PRIMITIVES = {
 _LONGEST_HEAD = 5
 """The most lines of the head of a `with` statement."""
 _AUTOMATIC_NAME = re.compile(r"Task-\d+")
+_WRAPPERS = frozenset({"asyncio.wait_for", "wait_for", "asyncio.shield", "shield"})
 _WAITING_METHODS = frozenset({
     "acquire", "wait", "wait_for", "get", "put", "join", "result", "exception", "__enter__", "__aenter__",
 })  # fmt: skip
 
 
 def who(facts: Facts, strand: int) -> str:
-    """Return the name of a thread or task."""
+    """Return the name of a thread or task.
+
+    A task without a name of its own is named by its first recorded function, else by the task or thread that waits for it.
+    """
     if strand < 0:
         return "a thread that was not recorded"
     found = facts.graph.strands[strand]
     if found.kind == "task" and _AUTOMATIC_NAME.fullmatch(found.name):
         function = first_function(facts, found.start, found.stop)
+        waiter = facts.waiter_for(strand) if not function else None
+        if waiter is not None:
+            parent = facts.graph.strands[waiter.strand]
+            automatic = _AUTOMATIC_NAME.fullmatch(parent.name)
+            function = first_function(facts, parent.start, parent.stop) if automatic else parent.name
         return f"{function} ({found.name})" if function else found.name
     return found.name or f"a {found.kind} without a name"
 
@@ -90,9 +100,21 @@ def kind_of(channel: str) -> str:
 
 def thing(wait: Waiting, facts: Facts) -> str:
     """Return what a wait is for: `dst.lock` as the code says, the object's own name, or "a lock"."""
-    frame = own_frame(wait.begin.text.at, facts)
+    frame = own_frame(frames(facts, wait), facts)
+    if frame is not None and frame.file not in recorded_files(facts) and library_file(frame.file):
+        frame = None  # the names that a library uses inside mean nothing to its user
     expression = awaited_expression(frame) if frame else ""
     return expression or wait.begin.text.name or kind_of(wait.begin.channel)
+
+
+def frames(facts: Facts, wait: Waiting) -> tuple[Frame, ...]:
+    """Return the stack of a wait, innermost first; that of its waiter for a task that runs no code of the program."""
+    at = wait.begin.text.at
+    if not any(frame.file in recorded_files(facts) for frame in at):
+        waiter = facts.waiter_for(wait.strand)
+        if waiter is not None and any(frame.file in recorded_files(facts) for frame in waiter.begin.text.at):
+            return waiter.begin.text.at
+    return at
 
 
 @lru_cache(maxsize=4096)
@@ -135,6 +157,8 @@ def _object_of(text: str) -> str:
         return ""
     while isinstance(node, ast.Await):
         node = node.value
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in _WRAPPERS and node.args:
+        return _object_of(ast.unparse(node.args[0]))
     if isinstance(node, ast.Call):
         function = node.func
         if not isinstance(function, ast.Attribute) or function.attr not in _WAITING_METHODS:
@@ -147,15 +171,19 @@ def _object_of(text: str) -> str:
 
 def waited(facts: Facts, wait: Waiting) -> str:
     """Return `pay-rent waited 2.0 s for dst.lock (transfer, bank.py:10)`."""
-    ends = Ends.of(facts)
-    return (
-        f"{who(facts, wait.strand)} waited {seconds(ends.lasted_ns(wait))} for {thing(wait, facts)}{place(wait, facts)}"
-    )
+    return f"{who(facts, wait.strand)} {waited_for(facts, wait, Ends.of(facts).lasted_ns(wait))}"
+
+
+def waited_for(facts: Facts, wait: Waiting, ns: int, object_: str = "") -> str:
+    """Return `waited 2.0 s for dst.lock (transfer, bank.py:10)`, or `slept 2.0 s (…)` for a wait for time alone."""
+    if wait.begin.channel == "asyncio.sleep" and not object_:
+        return f"slept {seconds(ns)}{place(wait, facts)}"
+    return f"waited {seconds(ns)} for {object_ or thing(wait, facts)}{place(wait, facts)}"
 
 
 def place(wait: Waiting, facts: Facts) -> str:
     """Return ` (transfer, bank.py:10)` for the line of a wait, "" when it was not recorded."""
-    found = where(wait.begin.text.at, facts)
+    found = where(frames(facts, wait), facts)
     return f" ({found})" if found else ""
 
 

@@ -167,6 +167,21 @@ class Facts:
         return dict(found)
 
     @cached_property
+    def waits_for_end(self) -> dict[Resource, list[Waiting]]:
+        """The waits for the end of one task or thread, by its process and its key or serial, in order."""
+        found = defaultdict(list)
+        for wait in self.waits:
+            if wait.begin.text.target:
+                found[wait.begin.process, wait.begin.text.target].append(wait)
+        return dict(found)
+
+    def waiter_for(self, strand: int) -> Waiting | None:
+        """Return the first wait of another strand for the end of a task, None if no strand waited."""
+        task = self.graph.strands[strand]
+        waits = self.waits_for_end.get((task.process, task.key), ()) if task.key else ()
+        return next((wait for wait in waits if wait.strand != strand), None)
+
+    @cached_property
     def holdings(self) -> list[Holding]:
         """All holdings that HOLD records or waits show, by time."""
         found = []

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.graph.render.library import library_place
 from clew.server.text import units
 
 
@@ -69,7 +70,7 @@ def test_place_text_is_relative_inside_the_working_directory():
     ],
 )
 def test_place_text_of_library_file_leaves_out_the_library_folder(path, shown):
-    assert units.library_place(path) == shown
+    assert library_place(path) == shown
     if shown:
         assert units.place(path, 7, "/w") == f"{shown}:7"
 

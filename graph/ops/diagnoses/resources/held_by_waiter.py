@@ -94,17 +94,16 @@ def _finding(facts: Facts, waits: list[Waiting], chain: list[_Step]) -> Finding:
         first += f", and so did {words.names(facts, others)}"
     claims = [Claim(f"{first}.", tuple(row for each in (wait, *waits) for row in each.rows))]
     step = chain[0]
-    own = f"{words.held(facts, step.holding, step.held)} and itself waited {_for(facts, step.wait)}."
+    own = f"{words.held(facts, step.holding, step.held)} and itself {_waited(facts, step.wait)}."
     claims.append(Claim(own, (*step.holding.rows, *step.wait.rows)))
     if len(chain) > 1:
         parts, events = [], []
         for step in chain[1:]:
-            parts.append(f"{words.who(facts, step.holding.strand)} held that and waited {_for(facts, step.wait)}")
+            parts.append(f"{words.who(facts, step.holding.strand)} held that and {_waited(facts, step.wait)}")
             events += [*step.holding.rows, *step.wait.rows]
         claims.append(Claim(f"{'; '.join(parts)}.", tuple(dict.fromkeys(events))))
     return Finding(KIND, Reason.RESOURCE, tuple(claims), victims(facts, waits))
 
 
-def _for(facts: Facts, wait: Waiting) -> str:
-    lasted = words.seconds(Ends.of(facts).lasted_ns(wait))
-    return f"{lasted} for {words.thing(wait, facts)}{words.place(wait, facts)}"
+def _waited(facts: Facts, wait: Waiting) -> str:
+    return words.waited_for(facts, wait, Ends.of(facts).lasted_ns(wait))

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from clew.graph.ops.answer import answer as module
 from clew.graph.ops.answer.answer import answer
 from clew.graph.ops.answer.steps import MOST_STEPS
+from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
+from clew.graph.ops.facts.facts import Facts
 from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel, Exception_, Frame, Holder, Wait, Wake
 from tests.support.examples import examples
@@ -72,6 +74,22 @@ def test_answer_after_wait_that_ended_well_tells_nothing_unusual(run, diagnosed)
     thread = run.process().thread("pay-rent")
     thread.enter("transfer").fact(Kind.WAIT, 5, "lock", Wait(at=AT)).fact(Kind.WAKE, 5, "lock", Wake()).log("done")
     assert verdict(run.graph(), "done").startswith("Nothing unusual was recorded before it: transfer (app.py:")
+
+
+def test_answer_about_wait_of_unnamed_helper_task_names_its_waiter(run, diagnosed):
+    process = run.process()
+    loop = process.thread()
+    key = process.strand("Task-9", loop.serial)
+    library = (Frame("/usr/lib/python3.11/asyncio/locks.py", 387, "Semaphore.acquire"),)
+    loop.step("visit").enter("visit").suspend("visit")
+    loop.fact(Kind.WAIT, key, "asyncio.task", Wait(name="Task-9", target=key, limit=1.0, at=AT)).stop("visit")
+    loop.step("Task-9").fact(Kind.WAIT, 5, "asyncio.semaphore", Wait(at=library)).stop("Task-9")
+    loop.step("visit").fact(Kind.WAKE, key, "asyncio.task", Wake("timeout")).resume("visit").stop("visit")
+    graph = run.graph()
+    facts = Facts.of(graph)
+    inner = next(wait for wait in facts.waits if wait.begin.channel == "asyncio.semaphore")
+    assert words.who(facts, inner.strand) == "visit (Task-9)"
+    assert words.waited_for(facts, inner, 2_000_000) == "waited 2 ms for a semaphore (lookup, app.py:12)"
 
 
 def test_answer_in_cancelled_task_names_who_cancelled_it(run, diagnosed):

@@ -18,10 +18,10 @@ def no_findings(monkeypatch):
     monkeypatch.setattr(module, "findings", lambda _facts: [])
 
 
-def asked(run, text):
+def asked(run, text, baseline=None):
     graph = run.graph()
     row = next(row for row in graph.rows_of([Kind.LOG]).tolist() if graph.text(row) == text)
-    return answer(graph, row, lambda edge, _target: f"edge {edge}")
+    return answer(graph, row, lambda edge, _target: f"edge {edge}", baseline and baseline.graph())
 
 
 def without_lines(text):
@@ -121,3 +121,17 @@ def test_answer_about_scattered_times_names_no_slow_part(run):
         shop.order(price_ms=5 + 40 * (number % 3))
     shop.order(price_ms=100, line="slow", level=40)
     assert "took" not in asked(run, "slow").text
+
+
+def test_answer_with_a_baseline_compares_with_its_calls(new_run):
+    run, healthy = new_run("today"), new_run("healthy")
+    Shop(run).order(steps=("backorder",), line="refused", level=40)
+    shop = Shop(healthy)
+    for _ in range(5):
+        shop.order()
+    found = asked(run, "refused", healthy)
+    assert without_lines(found.text) == (
+        "order went as in 5 calls in run healthy until the call of price (app.py); then came the call of backorder "
+        "(app.py), which none of them has."
+    )
+    assert found.basis == "a comparison with 5 calls of order in run healthy"

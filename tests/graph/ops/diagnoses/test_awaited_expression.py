@@ -21,6 +21,7 @@ def work(self, jobs):
     with open("x"):
         pass
     jobs.get(timeout=3)
+    asyncio.wait_for(self.pool.acquire(), 3)
 """
 
 
@@ -43,6 +44,7 @@ def source(tmp_path):
         (13, 4, 23, "jobs"),
         (13, -1, -1, ""),
         (13, 4, -1, ""),
+        (14, 4, 44, "self.pool"),
         (99, 4, -1, ""),
     ],
 )
