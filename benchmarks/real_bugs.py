@@ -21,6 +21,7 @@ from pathlib import Path
 
 from bug_programs.cases import CASES, OTHERS, Case, Variant
 from bug_programs.set_up import interpreter, libraries, server
+from bug_programs.unseen.cases import UNSEEN
 from recording.report import machine
 
 from clew.graph.ops.diagnoses.registry import findings
@@ -31,6 +32,7 @@ EXAMPLES = """examples:
   python benchmarks/real_bugs.py                   all, about five minutes
   python benchmarks/real_bugs.py lock_order        one, with the whole answer
   python benchmarks/real_bugs.py --others          the bugs that are kept for judging
+  python benchmarks/real_bugs.py --unseen          those that were collected after the diagnoses were written
 """
 ANSWER_LINES = 3
 LONGEST_S = 60
@@ -163,9 +165,10 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="the cases to try; all if there is none")
     parser.add_argument("--others", action="store_true", help="only the bugs that are kept for judging")
     parser.add_argument("--answers", action="store_true", help="print each answer's first lines")
+    parser.add_argument("--unseen", action="store_true", help="only the bugs that no diagnosis was written with")
     options = parser.parse_args()
-    every = OTHERS if options.others else (*CASES, *OTHERS)
-    chosen = [case for case in (*CASES, *OTHERS) if case.name in options.names] or every
+    every = OTHERS if options.others else UNSEEN if options.unseen else (*CASES, *OTHERS)
+    chosen = [case for case in (*CASES, *OTHERS, *UNSEEN) if case.name in options.names] or every
     print(f"{'bug':18} {'named':10} {'silent':10}", flush=True)
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="clew-bugs-", ignore_cleanup_errors=True) as folder:
@@ -179,7 +182,8 @@ def main() -> None:
                 print(f"  does not match: {', '.join(outcome.missing)}")
             if outcome.false:
                 print(f"  claimed of the mended program: {outcome.false}")
-    rows = rows_of("real bugs", CASES, outcomes) + rows_of("other real bugs", OTHERS, outcomes)
+    tables = {"real bugs": CASES, "other real bugs": OTHERS, "unseen real bugs": UNSEEN}
+    rows = [row for name, cases in tables.items() for row in rows_of(name, cases, outcomes)]
     print(json.dumps({"benchmark": "real_bugs", "machine": machine(), "rows": rows}))
 
 
