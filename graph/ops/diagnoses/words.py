@@ -125,7 +125,7 @@ def awaited_expression(frame: Frame) -> str:
         return ""
     if 0 <= frame.column < frame.end_column:
         part = line.encode()[frame.column : frame.end_column].decode("utf-8", "replace")
-        return _object_of(part)
+        return _object_of(part, frame.file)
     # The columns of a `with` statement that enters its object end in another line.
     return _entered_object(frame) if frame.column >= 0 else ""
 
@@ -145,12 +145,12 @@ def _entered_object(frame: Frame) -> str:
             continue
         statement = node.body[0] if isinstance(node, ast.AsyncFunctionDef) else None
         if isinstance(statement, (ast.With, ast.AsyncWith)) and len(statement.items) == 1:
-            return _object_of(ast.unparse(statement.items[0].context_expr))
+            return _object_of(ast.unparse(statement.items[0].context_expr), frame.file)
         return ""
     return ""
 
 
-def _object_of(text: str) -> str:
+def _object_of(text: str, file: str) -> str:
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
@@ -158,15 +158,21 @@ def _object_of(text: str) -> str:
     while isinstance(node, ast.Await):
         node = node.value
     if isinstance(node, ast.Call) and ast.unparse(node.func) in _WRAPPERS and node.args:
-        return _object_of(ast.unparse(node.args[0]))
+        return _object_of(ast.unparse(node.args[0]), file)
     if isinstance(node, ast.Call):
         function = node.func
         if not isinstance(function, ast.Attribute) or function.attr not in _WAITING_METHODS:
             return ""
         node = function.value
-        if isinstance(node, ast.Name) and node.id == "asyncio":
+        if _is_module(file, ast.unparse(node)):
             return ""  # `asyncio.wait_for(…)` is a function of the module, not a method of the object.
     return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+
+
+def _is_module(file: str, name: str) -> bool:
+    """Return whether a file imports a module under a name: `import asyncio`, `import concurrent.futures as futures`."""
+    importing = re.compile(rf"\s*import\s(?:.*[\s,])?{re.escape(name)}\s*(?:,.*)?(?:#.*)?")
+    return any(importing.fullmatch(line.rstrip("\n")) for line in linecache.getlines(file))
 
 
 def waited(facts: Facts, wait: Waiting) -> str:

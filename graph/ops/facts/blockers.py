@@ -15,10 +15,11 @@ from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Resource, Waiting
 from clew.graph.ops.facts.moments import Moments
 from clew.graph.ops.facts.started_work import StartedWork
+from clew.graph.ops.facts.work_items import WorkItem, WorkItems
 from clew.records.format.event import Kind
 
 _RESULTS = frozenset({"executor.result", "asyncio.future", "asyncio.task", "thread.join"})
-HowBlocked = Literal["holds", "ends", "runs", "thread"]
+HowBlocked = Literal["holds", "ends", "runs", "occupies", "thread"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Link:
     target: int
     how: HowBlocked
     """ "holds": the target holds the resource; "ends": its end is awaited; "runs": it runs the work that is awaited;
-    "thread": it keeps the thread that the strand needs."""
+    "occupies": it is a worker of the executor in whose queue that work is, one link for each, and none is free; "thread": it
+    keeps the thread that the strand needs."""
     rows: tuple[int, ...]
     holding: Holding | None = None
     basis: str = ""
@@ -57,6 +59,7 @@ class Blockers:
     def __init__(self, facts: Facts) -> None:
         self._facts, self._graph = facts, facts.graph
         self._ends, self._moments, self._started = Ends.of(facts), Moments.of(facts), StartedWork.of(facts)
+        self._items = WorkItems.of(facts)
 
     @classmethod
     def of(cls, facts: Facts) -> Blockers:
@@ -144,7 +147,9 @@ class Blockers:
         """The waits for what each strand held when they began, and for its end."""
         found: dict[int, list[Waiting]] = defaultdict(list)
         for wait in self._facts.waits:
-            for strand in {link.target for link in self.links(wait, wait.begin.ns)} - {wait.strand}:
+            links = self.links(wait, wait.begin.ns)
+            needed = {link.target for link in links if link.how != "occupies" or len(links) == 1}
+            for strand in needed - {wait.strand}:
                 found[strand].append(wait)
         return found
 
@@ -159,11 +164,32 @@ class Blockers:
         target = self.target(wait)
         if target >= 0 and not self._ended(target, ns):
             found.append(Link(wait, target, "ends", (wait.begin.row,)))
-        if not found and not is_resource(wait):
+        if not found and (wait.begin.channel in _RESULTS or not is_resource(wait)):
             for strand, rows, basis in self._started.awaited(wait, ns):
                 if not self._ended(strand, ns):
                     found.append(Link(wait, strand, "runs", rows, None, basis))
+            for item, running, basis in [] if found else self.queued(wait, ns):
+                found += (
+                    Link(wait, each.worker, "occupies", (item.submit, each.begin), None, basis) for each in running
+                )
         return found
+
+    def queued(self, wait: Waiting, ns: int) -> list[tuple[WorkItem, list[WorkItem], str]]:
+        """Return the work that a wait is for if no worker of its executor is free at a time, what the workers run instead,
+        and what that was inferred from, "" if recorded."""
+        named = self._started.item(wait, ns)
+        if named is None or named[0].submit < 0 or not named[0].waits_at(ns):
+            return []
+        item, basis = named
+        pool = self._items.pool_at(item, ns)
+        running = self._items.occupied(pool[0], ns) if pool else None
+        if pool is None or not running:
+            return []
+        bases = [f"the work: {basis}"] if basis else []
+        holders = {self._facts.strand_of(wait.begin.process, holder) for holder in wait.begin.text.holders}
+        if not pool[1] and holders.isdisjoint(each.worker for each in running):
+            bases.append("the executor: it is the only one of the process without a free worker")
+        return [(item, running, "; ".join(bases))]
 
     def target(self, wait: Waiting) -> int:
         """Return the strand whose end a wait is for, -1 for none."""
@@ -188,7 +214,7 @@ class Blockers:
     def _tasks_of(self) -> dict[tuple[int, int], list[int]]:
         """The strands of each thread whose waits block the thread itself."""
         found: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for strand in {wait.strand for wait in self._facts.waits if blocks_thread(wait)}:
+        for strand in {wait.strand for wait in self._facts.waits if self._blocks_thread(wait)}:
             own = self._graph.strands[strand]
             found[own.process, own.thread].append(strand)
         return found
@@ -202,12 +228,14 @@ class Blockers:
         if own.kind == "task" and self._graph.at("ts", own.start) <= ns and not self._ended(strand, ns):
             for other in self._tasks_of.get((own.process, own.thread), ()):
                 if other != strand:
-                    blocking = next((wait for wait in self._moments.at(other, ns) if blocks_thread(wait)), None)
+                    blocking = next((wait for wait in self._moments.at(other, ns) if self._blocks_thread(wait)), None)
                     if blocking is not None:
                         found.append(Link(blocking, other, "thread", (blocking.begin.row,)))
         return found
 
-
-def blocks_thread(wait: Waiting) -> bool:
-    """Return whether a wait stops the whole thread, not just a task."""
-    return not wait.begin.channel.startswith(("asyncio.", "anyio.", "trio."))
+    def _blocks_thread(self, wait: Waiting) -> bool:
+        """Return whether a wait stops the whole thread, not just a task: a task that awaits ends its step."""
+        if wait.begin.channel.startswith(("asyncio.", "anyio.", "trio.")):
+            return False
+        row, graph = wait.begin.row + 1, self._graph
+        return not (row < graph.strands[wait.strand].stop and graph.at("kind", row) == Kind.STEP_END)

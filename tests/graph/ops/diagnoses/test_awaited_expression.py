@@ -22,6 +22,13 @@ def work(self, jobs):
         pass
     jobs.get(timeout=3)
     asyncio.wait_for(self.pool.acquire(), 3)
+import asyncio, concurrent.futures
+import concurrent.futures as futures  # short
+async def main(jobs):
+    await asyncio.wait_for(jobs, 3)
+    concurrent.futures.wait(jobs)
+    futures.wait(jobs)
+    asyncio_jobs.wait(3)
 """
 
 
@@ -45,6 +52,10 @@ def source(tmp_path):
         (13, -1, -1, ""),
         (13, 4, -1, ""),
         (14, 4, 44, "self.pool"),
+        (18, 4, 35, "jobs"),
+        (19, 4, 33, ""),
+        (20, 4, 22, ""),
+        (21, 4, 24, "asyncio_jobs"),
         (99, 4, -1, ""),
     ],
 )
