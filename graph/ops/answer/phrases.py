@@ -15,9 +15,9 @@ _ENDS = {
 
 
 def exception(fact: Fact[Exception_]) -> str:
-    """Return `KeyError: 'sku-7'`."""
+    """Return `KeyError: 'sku-7'`, with the first line of the message."""
     name = fact.channel.rpartition(".")[2] if fact.channel.startswith("builtins.") else fact.channel
-    message = fact.text.message
+    message = fact.text.message.strip().partition("\n")[0].rstrip()
     return f"{name}: {message}" if message else name or "an exception"
 
 

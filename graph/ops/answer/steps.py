@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clew.graph.model.graph import ExecutionGraph
-from clew.graph.ops.answer.trail import Position, Trail
+from clew.graph.ops.answer.trail import Position, Trail, is_library
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Reason
 
@@ -43,7 +42,7 @@ def steps_of(trail: Trail, positions: list[Position]) -> tuple[tuple[AnswerStep,
     for number, position in enumerate(positions):
         near = position.events[-1] if position.edge >= 0 else -1
         target = near if target < 0 else target
-        if 0 < number < len(positions) - 1 and not position.text and _is_library(trail.graph, position.row):
+        if 0 < number < len(positions) - 1 and not position.text and is_library(trail.graph, position.row):
             folded += 1
             continue
         group = group_of(trail, position, in_process=several)
@@ -62,9 +61,3 @@ def group_of(trail: Trail, position: Position, *, in_process: bool) -> str:
     earlier = f", {words.seconds(ns)} earlier" if ns >= NEAR_NS else ""
     process = f" of {graph.process_of(position.row).name}" if in_process else ""
     return f"in {name}{process}{earlier}"
-
-
-def _is_library(graph: ExecutionGraph, row: int) -> bool:
-    """Return whether no function of the program owns an event."""
-    call = graph.owner_of(row)
-    return call < 0 and bool(graph.site_is_adapter[graph.at("site", row)])

@@ -21,7 +21,7 @@ from clew.graph.model.graph import ExecutionGraph, RegionKind
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.usual_waits import UsualWaits
 from clew.graph.ops.causes.state_waits import edges_into, path_to_state
-from clew.graph.ops.causes.why import why
+from clew.graph.ops.causes.why import effects, why
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_by
 from clew.graph.ops.diagnoses.finding import Reason
@@ -289,7 +289,7 @@ class Trail:
         for rank, edge in enumerate(reversed(into[-MOST_EDGES:])):
             source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
             reason = self._reason_of(edge)
-            if self._is_given_back(source):
+            if self._is_no_cause(edge):
                 continue
             if reason is Reason.SCHEDULING and self.request_of(position.row) != self.request_of(source):
                 continue
@@ -310,6 +310,9 @@ class Trail:
                 break
             found += following
             visited.add((found[-1].strand, found[-1].first))
+        # Nobody's code scheduled what only callbacks of libraries scheduled.
+        while len(found) > 1 and found[-1].reason is Reason.SCHEDULING and is_library(self.graph, found[-1].row):
+            found.pop()
         return found
 
     def _step_back(self, position: Position, visited: set[tuple[int, int]]) -> list[Position]:
@@ -327,7 +330,7 @@ class Trail:
         chosen = [step.edge for step in why(graph, position.row, steps_at_most=1)[1:] if step.edge >= 0]
         for following in self._along(position, chosen):
             known = (following.strand, following.first) in visited
-            if known or self._is_given_back(following.row):
+            if known or self._is_no_cause(following.edge):
                 continue
             if following.reason is not Reason.SCHEDULING:
                 return [following]
@@ -348,14 +351,30 @@ class Trail:
             found.append(self._at(source, self._reason_of(edge), "", (source, target), before, 0, edge))
         return found
 
-    def _is_given_back(self, source: int) -> bool:
-        """Return whether a pool's queue got an item back: its last user is no cause of what the next one does."""
-        row = self.graph.at("ext", source)
-        return row >= 0 and bool(int(self.graph.extensions.flags[row]) & FLAG_BACK)
+    def _is_no_cause(self, edge: int) -> bool:
+        """Return whether an edge leads from a pooled object's last user, or from the registration of a callback.
+
+        What comes in later, and not the registration, is the cause of a callback that runs again and again, such as a
+        connection's reader.
+        """
+        graph = self.graph
+        source = int(graph.edge_src[edge])
+        row = graph.at("ext", source)
+        if row >= 0 and int(graph.extensions.flags[row]) & FLAG_BACK:
+            return True
+        if (
+            graph.at("kind", int(graph.edge_dst[edge])) != Kind.SCOPE_BEGIN
+            or self._channel_of(edge) != "asyncio.handle"
+        ):
+            return False
+        return sum(graph.at("kind", effect.event) == Kind.SCOPE_BEGIN for effect in effects(graph, source)) > 1
+
+    def _channel_of(self, edge: int) -> str:
+        return self.graph.strings[int(self.graph.edge_channel[edge])]
 
     def _reason_of(self, edge: int) -> Reason:
         graph = self.graph
-        kind, channel = graph.edge_kind[edge], graph.strings[int(graph.edge_channel[edge])]
+        kind, channel = graph.edge_kind[edge], self._channel_of(edge)
         if kind == EdgeKind.SYNC:
             return Reason.RESOURCE
         if kind == EdgeKind.STATE:
@@ -363,3 +382,8 @@ class Trail:
         if channel in _OUTCOMES and graph.kind[graph.edge_dst[edge]] == Kind.JOIN:
             return Reason.DATA
         return Reason.SCHEDULING if channel in _STARTS else Reason.DATA
+
+
+def is_library(graph: ExecutionGraph, row: int) -> bool:
+    """Return whether no function of the program owns an event."""
+    return graph.owner_of(row) < 0 and bool(graph.site_is_adapter[graph.at("site", row)])

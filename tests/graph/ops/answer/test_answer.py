@@ -161,6 +161,36 @@ def test_answer_does_not_leave_request_by_scheduling(run, diagnosed):
     assert [step.event for step in answer(graph, find(graph, "failed"), tell).steps] == [find(graph, "failed")]
 
 
+def test_answer_does_not_follow_the_registration_of_a_callback_that_runs_again(run, diagnosed):
+    process = run.process()
+    other, main = process.thread("other"), process.thread("main")
+    other.enter("connect").send(1, "asyncio.handle").exit("connect")
+    main.begin(1).log("first").end().begin(1).log("second").end()
+    graph = run.graph()
+    assert [step.event for step in answer(graph, find(graph, "second"), tell).steps] == [find(graph, "second")]
+
+
+def test_answer_follows_the_registration_of_a_callback_that_runs_once(run, diagnosed):
+    process = run.process()
+    other, main = process.thread("other"), process.thread("main")
+    other.enter("connect").send(1, "asyncio.handle").exit("connect")
+    main.begin(1).log("failed").end()
+    graph = run.graph()
+    groups = [step.group.partition(",")[0] for step in answer(graph, find(graph, "failed"), tell).steps]
+    assert groups == ["in main", "in other"]
+
+
+def test_answer_tells_the_first_line_of_an_exceptions_message(run, diagnosed):
+    thread = run.process().thread()
+    thread.enter("serve")
+    text = Exception_("status 500\nfor more see RFC 9110", "handled", AT)
+    thread.fact(Kind.EXCEPTION, 2, "app.Failed", text).log("failed", level=40)
+    assert (
+        verdict(run.graph(), "failed")
+        == "It was written while handling app.Failed: status 500, raised in lookup, app.py:12."
+    )
+
+
 def test_answer_leaves_request_along_state(run, diagnosed):
     process = run.process()
     other, main = process.thread("other"), process.thread("main")
