@@ -201,6 +201,8 @@ bench: setup ## the benchmarks, each beside a peer where there is one
 	$(SAY) "The language server on 20 million events, and on a log of 100 MB"
 	@$(BIN)/python benchmarks/server.py
 	@$(BIN)/python benchmarks/logs.py
+	$(SAY) "A web service under load: its errors explained, and what recording costs beside OpenTelemetry and VizTracer"
+	@$(BIN)/python benchmarks/web.py
 	$(SAY) "The panel in Chromium"
 	@bash tests/e2e/install.sh
 	@$(BIN)/python benchmarks/panel.py

@@ -18,12 +18,15 @@ ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "real_bugs"
 
 
-def libraries(pins: tuple[str, ...], python: str) -> Path | None:
-    """Return the folder with these libraries, installed at the first call; None if they cannot be installed."""
+def libraries(pins: tuple[str, ...], python: str, cache: Path = CACHE) -> Path | None:
+    """Return the folder in a cache with these libraries, installed at the first call; None without libraries.
+
+    Raise `OSError` if they cannot be installed.
+    """
     if not pins:
         return None
     version = "".join(version_of(python).split(".")[:2])
-    folder = CACHE / f"{'_'.join(pins).replace('=', '')}-{version}"
+    folder = cache / f"{'_'.join(pins).replace('=', '')}-{version}"
     done = folder / ".done"
     if not done.exists():
         print(f"  installing {' '.join(pins)}", file=sys.stderr)
@@ -62,7 +65,7 @@ def _has_clew(python: str) -> bool:
 def server(kind: str) -> Iterator[int]:
     """Run a server on a free port until the end of the block. Raise `OSError` if it is not installed."""
     with tempfile.TemporaryDirectory(prefix="clew-bugs-", ignore_cleanup_errors=True) as folder:
-        port = _free_port()
+        port = free_port()
         process = (_redis if kind == "redis" else _postgres)(port, folder)
         try:
             _await_port(port, process)
@@ -110,7 +113,7 @@ def _installed(program: str, package: str, pattern: str) -> str:
     return path
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
