@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from clew.cli.output.stderr import Mistake, write
-from clew.records.plan.default_plan import default_plan
+from clew.records.plan.default_plan import OUTPUTS, default_plan
 from clew.records.plan.plan import Plan
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -36,7 +36,7 @@ def chosen_plan(
         if plan is None:
             return None
         if not outputs:
-            plan = plan._replace(adapters=tuple(name for name in plan.adapters if name != "outputs"))
+            plan = plan._replace(adapters=tuple(name for name in plan.adapters if name != OUTPUTS))
         if budget is not None:
             plan = plan._replace(budget=parse_share(budget))
         if quota is not None:

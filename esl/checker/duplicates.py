@@ -15,6 +15,7 @@ from clew.esl.syntax.ast import (
     Include,
     LevelMap,
     Logs,
+    NoOutput,
     Part,
     Quota,
     Redact,
@@ -110,6 +111,8 @@ def _plain(name: str) -> str:
 def _facts(unit: Unit) -> tuple[_Fact, ...]:
     """Return the facts of a statement. Cached because an editor checks the whole file at every keystroke."""
     match unit.statement:
+        case NoOutput(span=span):
+            return (_Fact(_Same(("output", "none")), "this is set", span),)
         case Include(packs=packs):
             return tuple(
                 _Fact(_Same(("include", word.text)), f"`{word.text}` is included", word.span) for word in packs

@@ -23,6 +23,7 @@ from clew.esl.syntax.ast import (
     Include,
     LevelMap,
     Logs,
+    NoOutput,
     Part,
     Pattern,
     Quota,
@@ -37,7 +38,7 @@ from clew.esl.syntax.keywords import RATES
 from clew.esl.syntax.parser import parse
 from clew.esl.syntax.span import Span
 from clew.records.plan import plan as plans
-from clew.records.plan.default_plan import FACTS, WARNING
+from clew.records.plan.default_plan import FACTS, OUTPUTS, WARNING
 from clew.records.plan.match import plain_qualname
 from clew.records.plan.plan import Action, ActionKind, EntityKind, Level, LogCapture, Plan, Rule, Target, When
 
@@ -172,7 +173,9 @@ class _Lowering:
         """Return the plan with what every plan records unless the spec says otherwise: exceptions, output lines, warnings."""
         lowered = self.lower(spec)
         plan = lowered.plan
-        adapters = tuple(dict.fromkeys((*plan.adapters, *FACTS)))
+        silent = any(isinstance(part.unit.statement, NoOutput) for part in spec.parts)
+        facts = (name for name in FACTS if name != OUTPUTS or not silent)
+        adapters = tuple(dict.fromkeys((*plan.adapters, *facts)))
         return replace(lowered, plan=plan._replace(adapters=adapters, logs=plan.logs or LogCapture(WARNING)))
 
     def lower(self, spec: Spec) -> Lowered:

@@ -257,6 +257,11 @@ class Sample(Node):
 
 
 @dataclass(frozen=True)
+class NoOutput(Node):
+    """`output none`: the lines that the program writes to stdout and stderr are not recorded."""
+
+
+@dataclass(frozen=True)
 class Quota(Node):
     number: Word
     unit: Word | None
@@ -288,7 +293,9 @@ class Broken(Node):
     keyword: str
 
 
-Statement = Include | Scope | Act | Logs | Redact | Budget | Quota | Sample | Default | LevelMap | Entity | Broken
+Statement = (
+    Include | Scope | Act | Logs | Redact | Budget | Quota | Sample | NoOutput | Default | LevelMap | Entity | Broken
+)
 
 
 # Specs.

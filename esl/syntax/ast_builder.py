@@ -34,6 +34,7 @@ from clew.esl.syntax.ast import (
     LevelMap,
     Logs,
     Name,
+    NoOutput,
     Parameter,
     Pattern,
     Quota,
@@ -178,6 +179,9 @@ class Builder:
 
     def _sample(self, tree: Tree[Token]) -> Sample:
         return Sample(self.place, self._word(_trees(tree)[0]), bool(_tokens(tree, "PERCENT")))
+
+    def _output(self, _tree: Tree[Token]) -> NoOutput:
+        return NoOutput(self.place)
 
     def _quota(self, tree: Tree[Token]) -> Quota:
         units = _tokens(tree, "NAME")

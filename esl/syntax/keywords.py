@@ -26,7 +26,7 @@ NAMING = ("request", "name")
 WHOLE_CALLS = ("handle", "request")
 """Verbs that apply to a call from its start to its end."""
 KEYWORDS = (
-    "include", "scope", *CLAUSES, "logs", "redact", "budget", "quota", "sample", "parameter", "level", "entity"
+    "include", "scope", *CLAUSES, "logs", "redact", "budget", "quota", "sample", "output", "parameter", "level", "entity"
 )  # fmt: skip
 """First words of statements."""
 MEMBER_KEYWORDS = ("watch", "when")

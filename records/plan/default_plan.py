@@ -6,7 +6,9 @@ from pathlib import Path
 
 from clew.records.plan.plan import LogCapture, Plan, Rule, Target
 
-FACTS = ("exceptions", "outputs")
+OUTPUTS = "outputs"
+"""The adapter that records lines on the descriptors 1 and 2."""
+FACTS = ("exceptions", OUTPUTS)
 """Adapters of every plan, unless it says otherwise: exceptions, and lines that the program writes."""
 ADAPTERS = ("threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http", "sockets", *FACTS)
 WARNING = 30

@@ -64,6 +64,7 @@ def beginning(context: click.Context, _parameter: click.Parameter, typed: str) -
     help="At the quota, keep the oldest events (recording stops) or the newest.",
 )
 @click.option("--sample", help="Share of request flows to record: 10%. A flow is recorded entirely or not at all.")
+@click.option("--no-output", is_flag=True, help="Do not record the lines that the program writes to stdout and stderr.")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Value of a parameter of the spec. Repeatable."
 )
@@ -82,6 +83,7 @@ def attach(  # noqa: PLR0917 - click passes them by name
     quota: str | None,
     keep: str | None,
     sample: str | None,
+    no_output: bool,
     settings: tuple[str, ...],
     as_json: bool,
     pids: tuple[int, ...],
@@ -114,6 +116,7 @@ def attach(  # noqa: PLR0917 - click passes them by name
     entries = [_entry(pid) for pid in dict.fromkeys(pids)]
     recorded = [entry for entry in entries if entry.run]
     options = {"budget": budget, "quota": quota, "keep": keep, "sample": sample, "settings": settings}
+    options["outputs"] = not no_output
     if recorded:
         if spec is None or len(recorded) < len(entries):
             pid, run = recorded[0].pid, Path(recorded[0].run).name
@@ -124,8 +127,10 @@ def attach(  # noqa: PLR0917 - click passes them by name
         ignored = [
             f"--{option} {value}"
             for option, value in (*options.items(), ("name", name))
-            if value and option != "settings"
+            if value and option not in {"settings", "outputs"}
         ]
+        if no_output:
+            ignored.append("--no-output")
         if ignored:
             say(
                 f"{', '.join(ignored)}: ignored: these options cannot change while a recording is active "

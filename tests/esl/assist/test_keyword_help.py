@@ -42,6 +42,7 @@ def said(marked: str) -> str:
         ("payload a:b value x |at most 3/s;", "`at most 100/s`"),
         ("logs level INFO |with ids;", "`logs` captures log lines"),
         ("quota 3MB |keep newest;", "`quota` limits what a process may keep"),
+        ("output |none;", "`output` with `none` leaves out"),
         ("logs |level INFO;", "`logs` captures log lines"),
         ("|level a = { b: c };", "**`level`"),
     ],

@@ -217,6 +217,13 @@ def test_empty_spec_has_the_plan_of_every_spec() -> None:
         assert (plan.rules, plan.adapters, plan.logs, plan.levels, plan.budget) == ((), FACTS, LogCapture(30), (), None)
 
 
+def test_output_none_leaves_out_output_lines_only() -> None:
+    plan = compile_text("output none; include threads;", workspace="/").require()
+    assert "outputs" not in plan.adapters and {"exceptions", "threads"} <= set(plan.adapters)
+    assert severities("output none; output none;") == ["warning"]
+    assert severities("output;") == severities("output all;") == ["error"]
+
+
 def test_entity_unique_and_contains_on_a_property_are_problems(workspace) -> None:
     source = "class A:\n    def __init__(self): self.parts = []\n    @property\n    def name(self): return ''\n"
     folder = workspace({".git/HEAD": "", "app.py": source})
