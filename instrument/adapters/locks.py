@@ -14,7 +14,7 @@ from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from clew.instrument.adapters.facts.waits import waits_in
-from clew.instrument.adapters.patching import adapter_site, hook, rename_in, when_imported
+from clew.instrument.adapters.patching import adapter_site, hook, operate, rename_in, when_imported
 from clew.instrument.probes.install.hidden_calls import Quiet
 from clew.instrument.probes.sites import note
 from clew.instrument.propagation.traceparent import fresh_key
@@ -63,6 +63,7 @@ def _patch(threading: Any) -> None:
     rename_in(condition.wait, "_allocate_lock", "_clew_waiter")
     _patch_event(threading, event)
     _patch_barrier(barrier)
+    _patch_semaphores(threading)
 
 
 def _record_waits(threading: Any) -> None:
@@ -77,7 +78,7 @@ def _record_waits(threading: Any) -> None:
         (threading.Barrier._enter, "barrier"),
         (semaphore.acquire, "semaphore"),
     ):
-        waits_in(function, channel, capacity={"semaphore": "_initial_value", "barrier": "_parties"}.get(channel, ""))
+        waits_in(function, channel, capacity={"barrier": "_parties"}.get(channel, ""))
     waits_in(threading.Thread.start, "")
 
 
@@ -105,6 +106,24 @@ def _patch_event(threading: Any, event: Any) -> None:
         latch = core.Latch("_flag", (True,), channel, 0, 0, _ACQUIRE, adapter_site(function))
         setattr(event, f"_clew_{name}_flag", latch)
         rename_in(function, "_flag", f"_clew_{name}_flag")
+
+
+def _patch_semaphores(threading: Any) -> None:
+    """Record who holds slots of a semaphore, unless it begins with none: that is a signal."""
+    semaphore, bounded = threading.Semaphore, threading.BoundedSemaphore
+
+    def count(semaphore: Any, value: object) -> None:
+        if type(value) is int:
+            core.slots_are(semaphore, value)
+
+    # The count changes while the thread holds the condition's lock, so the records are in the order of the changes.
+    taken, back = core.holding(
+        intern("semaphore"), "_clew_capacity", adapter_site(semaphore.release), None, False, True
+    )
+    hook(semaphore.__init__, count, parameters=2)
+    operate(semaphore.acquire, stores={"_value": (taken, ("self",))})
+    for owner in (semaphore, bounded):
+        operate(owner.release, stores={"_value": (back, ("self", "n"))})
 
 
 def _patch_barrier(barrier_class: Any) -> None:

@@ -131,6 +131,12 @@ def watch_waits(
     rules: dict[tuple[str, str], tuple[int, str, str, str, Callable[[Any], tuple[int, bytes]] | None, bool]],
 ) -> None: ...
 def object_key(value: object, /) -> int: ...
+def slots_are(value: object, slots: int, /) -> None:
+    """Tell how many slots a resource has that does not say so itself."""
+
+def part_of(part: object, owner: object, channel: int, /) -> None:
+    """Tell that who waits for `part`, which takes attributes, waits for `owner` by the channel."""
+
 def wait(channel: int, key: int, limit: object, fields: bytes, /) -> tuple[int, int, int, int] | None: ...
 def wake(wait: tuple[int, int, int, int], end: str, /) -> None: ...
 def watch_stack(
@@ -180,11 +186,20 @@ def blocking(channel: int, waiters: str, /) -> object:
     `waiters` is the object's attribute with the futures of those that wait already.
     """
 
-def holding(channel: int, capacity: str | None, release_site: int, held: str | None, /) -> tuple[object, object]:
-    """Return the operands for taking and giving back a resource, which they act on.
+def holding(
+    channel: int,
+    capacity: str | None,
+    release_site: int,
+    held: str | None,
+    inner: bool = False,
+    counted: bool = False,
+    /,
+) -> tuple[object, object]:
+    """Return the operands for taking and giving back a resource, which they act on, with the number of slots as second value.
 
     `capacity` is the attribute with the number of slots. If `held` is given, only a resource of which this attribute is true
-    is given back.
+    is given back. With `inner`, they leave out calls that a coroutine `acquire…` of the same file makes itself. With
+    `counted`, they leave out a resource whose number of slots is 0 or not known: that is a signal.
     """
 
 def watch_cancels(channel: int, redacted: Callable[[str], str], /) -> None: ...

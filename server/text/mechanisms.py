@@ -345,6 +345,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
     "asyncio.lock": Mechanism(wait="lock"),
     "asyncio.condition": Mechanism(wait="condition"),
     "asyncio.semaphore": Mechanism(wait="semaphore"),
+    "anyio.limiter": Mechanism(wait="capacity limiter"),
     "asyncio.sleep": Mechanism(wait="time"),
     "asyncio.timeout": Mechanism(wait="time limit"),
     "anyio.scope": Mechanism(wait="cancel scope"),

@@ -115,7 +115,7 @@ def attach(  # noqa: PLR0917 - click passes them by name
         return
     entries = [_entry(pid) for pid in dict.fromkeys(pids)]
     recorded = [entry for entry in entries if entry.run]
-    options = {"budget": budget, "quota": quota, "keep": keep, "sample": sample, "settings": settings}
+    options: dict[str, Any] = {"budget": budget, "quota": quota, "keep": keep, "sample": sample, "settings": settings}
     options["outputs"] = not no_output
     if recorded:
         if spec is None or len(recorded) < len(entries):

@@ -15,7 +15,7 @@ from clew.records.format.facts import Frame
 
 BASIS = "the lines that run: a lock counts as held inside its `with` block, or before the `finally` that releases it"
 _GIVEN_BACK = frozenset(
-    {"lock", "rlock", "semaphore", "barrier", "asyncio.lock", "asyncio.semaphore", "asyncio.barrier"}
+    {"lock", "rlock", "semaphore", "barrier", "asyncio.lock", "asyncio.semaphore", "asyncio.barrier", "anyio.limiter"}
 )
 _WORDS = {
     "io": "input, output or time", "shutdown": "the end of the other threads", "asyncio.sleep": "time",

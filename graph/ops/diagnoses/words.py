@@ -21,7 +21,8 @@ _PRIMITIVES = {
     "executor.result": "a result", "asyncio.lock": "a lock", "asyncio.condition": "a condition",
     "asyncio.semaphore": "a semaphore", "asyncio.event": "an event", "asyncio.queue": "a queue",
     "asyncio.barrier": "a barrier", "asyncio.future": "a future", "asyncio.task": "the end of a task",
-    "asyncio.sleep": "time", "asyncio.stream": "data from a stream", "asyncio.taskgroup": "the end of its tasks",
+    "asyncio.sleep": "time", "anyio.limiter": "a capacity limiter",
+    "asyncio.stream": "data from a stream", "asyncio.taskgroup": "the end of its tasks",
 }  # fmt: skip
 _LONGEST_HEAD = 5
 """The most lines of the head of a `with` statement."""
@@ -125,7 +126,8 @@ def awaited_expression(frame: Frame) -> str:
         return ""
     if 0 <= frame.column < frame.end_column:
         part = line.encode()[frame.column : frame.end_column].decode("utf-8", "replace")
-        return _object_of(part, frame.file)
+        # The columns of an `async with` statement on one line are those of all of it.
+        return _entered_object(frame) if part.startswith(("with ", "async with ")) else _object_of(part, frame.file)
     # The columns of a `with` statement that enters its object end in another line.
     return _entered_object(frame) if frame.column >= 0 else ""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.instrument.adapters.asyncio.waits import blocking
+from clew.instrument.adapters.asyncio.wait_fields import blocking
 from clew.instrument.adapters.patching import adapter_site, hook, operate, when_imported
 from clew.instrument.propagation.traceparent import fresh_key
 from clew.instrument.recorder.core import core

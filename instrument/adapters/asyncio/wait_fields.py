@@ -1,4 +1,4 @@
-"""The members of the JSON text of a WAIT, as the recorder's core takes them: an object without its braces."""
+"""What a WAIT tells: the members of its JSON text (an object without its braces), and the object behind a future."""
 
 from __future__ import annotations
 
@@ -37,3 +37,12 @@ def ends_of(futures: Iterable[Any], limit: object = None) -> bytes:
         return fields(targets=keys, limit=seconds(limit))
     name = task_type.get_name(tasks[0])
     return fields(target=keys[0], name=name if type(name) is str else "", limit=seconds(limit))
+
+
+def blocking(name: str, channel: int, waiters: str) -> dict[str, tuple[object, tuple[str, ...]]]:
+    """Return `stores` for a method that blocks on a new future, which it stores into the local `name`.
+
+    `waiters` is the attribute with the futures of those that wait already. An object that belongs to another one (a queue's
+    event) is waited for on behalf of that.
+    """
+    return {name: (core.blocking(channel, waiters), (name, "self"))}

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from clew.instrument.adapters.asyncio import time_limits
-from clew.instrument.adapters.asyncio.wait_fields import ends_of
+from clew.instrument.adapters.asyncio import anyio_locks, time_limits
+from clew.instrument.adapters.asyncio.wait_fields import blocking, ends_of
 from clew.instrument.adapters.patching import adapter_site, calling_stores, hook, hook_return, operate, when_imported
 from clew.instrument.adapters.pool_workers import describe
 from clew.instrument.probes.sites import note
@@ -30,6 +30,7 @@ def install() -> None:
     when_imported("asyncio.tasks", _patch_tasks)
     when_imported("asyncio.taskgroups", _patch_groups)
     when_imported("anyio._backends._asyncio", _patch_groups)
+    anyio_locks.install()
 
 
 def _patch_tasks(module: Any) -> None:
@@ -58,15 +59,6 @@ def _patch_shield(module: Any) -> None:
     hook_return(module.shield, shielded, 1)
 
 
-def blocking(name: str, channel: int, waiters: str) -> dict[str, tuple[object, tuple[str, ...]]]:
-    """Return `stores` for a method that blocks on a new future, which it stores into the local `name`.
-
-    `waiters` is the attribute with the futures of those that wait already. An object that belongs to another one (a queue's
-    event) is waited for on behalf of that.
-    """
-    return {name: (core.blocking(channel, waiters), (name, "self"))}
-
-
 def _patch_locks(module: Any) -> None:
     for owner, name, capacity, held in (
         (module.Lock, "asyncio.lock", None, "_locked"),
@@ -84,16 +76,14 @@ def _patch_locks(module: Any) -> None:
 
 def _count_slots(semaphore: Any, value: object) -> None:
     if type(value) is int:
-        semaphore.__dict__["_clew_capacity"] = value
+        core.slots_are(semaphore, value)
 
 
 def _owns(name: str, channel: int) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:
     """Return hooks for a class whose objects wait for the object in attribute `name`, as parts of themselves."""
 
     def made(owner: Any, _result: Any) -> None:
-        part = owner.__dict__[name].__dict__
-        if core.object_key(owner):
-            part["_clew_number"], part["_clew_channel"] = owner.__dict__["_clew_number"], channel
+        core.part_of(owner.__dict__[name], owner, channel)
 
     return (lambda owner: owner), made
 

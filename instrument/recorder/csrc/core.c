@@ -28,6 +28,7 @@
 #include "calls/budget.h"
 #include "calls/probes.h"
 #include "facts/exceptions.h"
+#include "facts/object_identity.h"
 #include "facts/outputs.h"
 #include "facts/stack.h"
 #include "facts/waits.h"
@@ -247,7 +248,7 @@ static PyMethodDef methods[] = {
     {"strand_key", core_strand_key, METH_O, "strand_key(task): the key of its strand; 0 if it is no C task."},
     {"limit_task", core_limit_task, METH_VARARGS, "limit_task(task, on): it may run in a block with a time limit."},
     {"blocking", core_blocking, METH_VARARGS, "blocking(channel, waiters): the operand of a new future and its owner."},
-    {"holding", core_holding, METH_VARARGS, "holding(channel, capacity, site, held): operands for taking and giving back."},
+    {"holding", core_holding, METH_VARARGS, "holding(channel, capacity, ...): operands for taking and giving back."},
     {"watch_cancels", core_watch_cancels, METH_VARARGS, "watch_cancels(channel, redacted): record who cancels tasks."},
     {"asking", core_asking, METH_VARARGS,
      "asking(channel, site, deadline, by): for whom cancellations are asked from now on; returns the same of before."},
@@ -278,6 +279,8 @@ static PyMethodDef methods[] = {
     {"stack_json", core_stack_json, METH_NOARGS, "stack_json(): the stack as a JSON list of frames."},
     {"watch_waits", core_watch_waits, METH_O, "watch_waits(rules): the functions of the standard library that wait."},
     {"object_key", core_object_key, METH_O, "object_key(object): a key for its whole life in this process."},
+    {"slots_are", core_slots_are, METH_VARARGS, "slots_are(object, slots): how many slots a resource has."},
+    {"part_of", core_part_of, METH_VARARGS, "part_of(part, owner, channel): who waits for the part waits for its owner."},
     {"wait", core_wait, METH_VARARGS, "wait(channel, key, limit, fields): record that this thread begins to wait."},
     {"wake", core_wake, METH_VARARGS, "wake(wait, end): record how the wait ended."},
     {"watch_exceptions", core_watch_exceptions, METH_VARARGS, "watch_exceptions(redact, intern, channel of gaps)."},

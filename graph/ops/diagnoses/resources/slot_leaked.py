@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
+from dataclasses import dataclass
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
@@ -19,6 +20,15 @@ from clew.graph.ops.facts.facts import Facts, Holding, Resource, Waiting
 from clew.records.format.event import Kind
 
 KIND = "slot-leaked"
+
+
+@dataclass(frozen=True)
+class _End:
+    """The end of a strand by a cancellation or an error."""
+
+    row: int
+    ns: int
+    cancelled: bool
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -40,8 +50,18 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _is_leaked(facts: Facts, holding: Holding) -> bool:
-    ended = facts.ended.get(holding.strand)
-    return holding.until_ns is None and ended is not None and ended.ns >= holding.since_ns
+    ended = _ended(facts, holding.strand) if holding.until_ns is None else None
+    return ended is not None and ended.ns >= holding.since_ns
+
+
+def _ended(facts: Facts, strand: int) -> _End | None:
+    """Return how a strand ended other than by returning; None if it did return, or goes on."""
+    task = facts.ended.get(strand)
+    if task is not None:
+        return _End(task.row, task.ns, task.text.end == "cancelled")
+    error = next((each for each in facts.exceptions if each.strand == strand and each.text.role == "ended"), None)
+    end = Ends.of(facts).row_of(strand) if error is not None else -1
+    return None if error is None or end < 0 else _End(error.row, facts.graph.at("ts", end), False)
 
 
 def _is_given_by_another(facts: Facts, holding: Holding) -> bool:
@@ -59,7 +79,8 @@ def _is_full(facts: Facts, wait: Waiting, holdings: list[Holding]) -> bool:
 def _finding(facts: Facts, leaked: list[Holding], waits: list[Waiting]) -> Finding | None:
     wait = waits[0]
     until = Ends.of(facts).until_ns(wait)
-    leaked = [each for each in leaked if facts.ended[each.strand].ns <= until]
+    ends = {each.strand: end for each in leaked if (end := _ended(facts, each.strand)) is not None and end.ns <= until}
+    leaked = [each for each in leaked if each.strand in ends]
     if not leaked:
         return None
     first = f"{words.waited(facts, wait)} {words.ending(facts, wait)}."
@@ -68,10 +89,13 @@ def _finding(facts: Facts, leaked: list[Holding], waits: list[Waiting]) -> Findi
     at = words.where(taker.at, facts)
     slot = f"one of its {capacity} slots" if capacity > 1 else "its only slot" if capacity else "a slot of it"
     taken = f"{words.who(facts, taker.strand)} took {slot} at {words.offset(taker.since_ns)}{f' ({at})' if at else ''}"
-    ended = facts.ended[taker.strand]
+    ended = ends[taker.strand]
     events = [*taker.rows, ended.row]
-    how, cancel = "ended by an error", next((each for each in facts.cancels if _is_for(facts, each.row, taker)), None)
-    if ended.text.end == "cancelled":
+    how, cancel = (
+        "ended by an error",
+        next((each for each in facts.cancels if _is_for(facts, each.row, taker, ended)), None),
+    )
+    if ended.cancelled:
         how = "was cancelled"
         if cancel is not None:
             line = words.where(cancel.text.at, facts)
@@ -83,14 +107,14 @@ def _finding(facts: Facts, leaked: list[Holding], waits: list[Waiting]) -> Findi
     ]
     if len(leaked) > 1:
         others = words.names(facts, [each.strand for each in leaked[1:]])
-        rows = tuple(row for each in leaked[1:] for row in (*each.rows, facts.ended[each.strand].row))
+        rows = tuple(row for each in leaked[1:] for row in (*each.rows, ends[each.strand].row))
         claims.append(Claim(f"{others} left a slot in the same way.", rows))
     return Finding(KIND, Reason.RESOURCE, tuple(claims), victims(facts, waits))
 
 
-def _is_for(facts: Facts, row: int, holding: Holding) -> bool:
+def _is_for(facts: Facts, row: int, holding: Holding, ended: _End) -> bool:
     """Return whether a CANCEL is for the holder of a slot, while it holds the slot."""
     graph = facts.graph
     strand = graph.strands[holding.strand]
-    is_later = graph.at("ts", row) >= holding.since_ns and graph.at("ts", row) <= facts.ended[holding.strand].ns
+    is_later = graph.at("ts", row) >= holding.since_ns and graph.at("ts", row) <= ended.ns
     return is_later and graph.key(row) == strand.key and graph.strand_of(row).process == strand.process

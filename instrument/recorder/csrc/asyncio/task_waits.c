@@ -6,6 +6,7 @@
 
 #include "asyncio/handles.h"
 #include "facts/exceptions.h"
+#include "facts/object_identity.h"
 #include "facts/stack.h"
 #include "facts/waits.h"
 #include "hooks/methods.h"
@@ -51,21 +52,15 @@ void wait_forget(const PyObject *future) {
 }
 
 static struct {
-    PyObject *channel, *capacity, *maxsize; /* Owned: names of attributes */
+    PyObject *channel, *maxsize; /* Owned: names of attributes */
 } names;
 
 static bool names_known(void) {
     if (names.maxsize) return true;
     names.channel = PyUnicode_InternFromString("_clew_channel");
-    names.capacity = PyUnicode_InternFromString("_clew_capacity");
     names.maxsize = PyUnicode_InternFromString("_maxsize");
     PyErr_Clear();
-    return names.channel && names.capacity && names.maxsize;
-}
-
-static uint64_t number_in(PyObject *own, PyObject *name) {
-    PyObject *found = PyDict_GetItemWithError(own, name);
-    return found && PyLong_CheckExact(found) ? PyLong_AsUnsignedLongLongMask(found) : 0;
+    return names.channel && names.maxsize;
 }
 
 static struct beside *about_future(PyObject *future, uint64_t key, uint32_t channel, PyObject *fields) {
@@ -257,23 +252,22 @@ void task_dropped(uint64_t key) {
 /* A future that `owner` has made for a task that is to wait for it. */
 static int act_block(struct operand *operand, PyObject *future, PyObject *owner) {
     if (!store.active || !waits.fut_waiter || !Py_IS_TYPE(future, aio.future) || !names_known()) return 0;
-    PyObject *own = PyObject_GenericGetDict(owner, NULL), *fields = NULL;
-    uint64_t key = own && PyDict_Check(own) ? object_key(owner) : 0;
+    PyObject *fields = NULL;
+    uint64_t key = object_key(owner);
     if (key) {
-        PyObject *others = PyDict_GetItemWithError(own, operand->attribute);
+        PyObject *others = stored_in(owner, operand->attribute), *marked = stored_in(owner, names.channel);
         Py_ssize_t waiters =
             others && Py_TYPE(others)->tp_as_sequence && Py_TYPE(others)->tp_as_sequence->sq_length ? PyObject_Size(others) : 0;
-        uint64_t capacity = number_in(own, names.capacity);
-        if (!capacity) capacity = number_in(own, names.maxsize);
-        if ((int64_t)capacity < 0) capacity = 0;
-        uint32_t channel = (uint32_t)number_in(own, names.channel);
+        uint64_t capacity = slots_of(owner, names.maxsize);
+        uint32_t channel = marked && PyLong_CheckExact(marked) ? (uint32_t)PyLong_AsUnsignedLongMask(marked) : operand->channel;
+        Py_XDECREF(marked);
+        Py_XDECREF(others);
         if (waiters > 0 && capacity) fields = PyBytes_FromFormat("\"waiters\":%zd,\"capacity\":%zu", waiters, (size_t)capacity);
         else if (waiters > 0) fields = PyBytes_FromFormat("\"waiters\":%zd", waiters);
         else if (capacity) fields = PyBytes_FromFormat("\"capacity\":%zu", (size_t)capacity);
-        about_future(future, key, channel ? channel : operand->channel, fields);
+        about_future(future, key, channel, fields);
     }
     Py_XDECREF(fields);
-    Py_XDECREF(own);
     PyErr_Clear();
     return 0;
 }
@@ -290,50 +284,73 @@ PyObject *core_blocking(PyObject *module, PyObject *arguments) {
 
 /* ---- Holders ---- */
 
+static PyObject *acquire_name; /* Owned */
+
+/* Whether a method `acquire…` of the same file called this one: it takes a slot in its own name, or gives one back that it
+ * did not keep. */
+static bool called_by_acquire(void) {
+    PyFrameObject *frame = PyEval_GetFrame(), *back = frame ? PyFrame_GetBack(frame) : NULL;
+    if (!back) return false;
+    PyCodeObject *code = PyFrame_GetCode(frame), *caller = PyFrame_GetCode(back);
+    bool inner = (code->co_filename == caller->co_filename || !PyUnicode_Compare(code->co_filename, caller->co_filename)) &&
+                 caller->co_flags & CO_COROUTINE &&
+                 PyUnicode_Tailmatch(caller->co_name, acquire_name, 0, PY_SSIZE_T_MAX, -1) == 1;
+    Py_DECREF(code);
+    Py_DECREF(caller);
+    Py_DECREF(back);
+    PyErr_Clear();
+    return inner;
+}
+
 static int act_hold(struct operand *operand, PyObject *object, PyObject *other) {
-    if (!store.active) return 0;
+    if (!store.active || (operand->wanted && called_by_acquire())) return 0;
     char text[WAIT_TEXT];
     struct call_stack stack;
     uint64_t key = object_key(object);
     if (!key) return 0;
+    uint64_t slots = operand->attribute ? slots_of(object, operand->attribute) : 0;
+    if (!slots && operand->counted) return 0;
     stack_capture(&stack);
-    size_t used = 0;
-    if (operand->attribute) {
-        PyObject *capacity = PyObject_GenericGetAttr(object, operand->attribute);
-        long slots = capacity && PyLong_CheckExact(capacity) ? PyLong_AsLong(capacity) : 0;
-        Py_XDECREF(capacity);
-        PyErr_Clear();
-        if (slots > 0) used = (size_t)snprintf(text, sizeof text, ",\"capacity\":%ld", slots);
-    }
+    size_t used = slots ? (size_t)snprintf(text, sizeof text, ",\"capacity\":%llu", (unsigned long long)slots) : 0;
     used += stack_fields(&stack, text + used, sizeof text - used - 1);
     if (used) {
         text[0] = '{';
         text[used++] = '}';
     }
-    put_extended(KIND_HOLD, stack.site ? stack.site : aio.run_site, key, operand->channel, text, used, 0);
+    put_extended(KIND_HOLD, stack.site ? stack.site : operand->word, key, operand->channel, text, used, 0);
     return 0;
 }
 
+/* `other` is the number of slots, NULL for one. */
 static int act_return(struct operand *operand, PyObject *object, PyObject *other) {
-    if (!store.active) return 0;
+    if (!store.active || (operand->wanted && called_by_acquire())) return 0;
     if (operand->attribute) {
         PyObject *value = PyObject_GenericGetAttr(object, operand->attribute);
         if (!is_true(value)) return 0; /* an error of the program: it does not hold the lock */
     }
+    if (operand->counted && !slots_of(object, NULL)) return 0;
     uint64_t key = object_key(object);
-    if (key) put_keyed(operand->word, key, operand->channel, 0);
+    long slots = other && PyLong_CheckExact(other) ? PyLong_AsLong(other) : 1;
+    PyErr_Clear();
+    for (; key && slots > 0; slots--) put_keyed(operand->word, key, operand->channel, 0);
     return 0;
 }
 
-/* holding(channel, capacity, release_site, held): the operands for taking and for giving back. */
+/* holding(channel, capacity, release_site, held, inner, counted): the operands for taking and for giving back. */
 PyObject *core_holding(PyObject *module, PyObject *arguments) {
     unsigned int channel, site;
     const char *capacity, *held;
-    if (!PyArg_ParseTuple(arguments, "IzIz:holding", &channel, &capacity, &site, &held)) return NULL;
-    struct operand *take = (struct operand *)operand_make(act_hold, 0, channel, 0);
+    int inner = 0, counted = 0;
+    if (!PyArg_ParseTuple(arguments, "IzIz|pp:holding", &channel, &capacity, &site, &held, &inner, &counted)) return NULL;
+    if (!acquire_name && !(acquire_name = PyUnicode_InternFromString("acquire"))) return NULL;
+    struct operand *take = (struct operand *)operand_make(act_hold, site, channel, 0);
     struct operand *give = (struct operand *)operand_make(act_return, keyed_word(KIND_RETURN, site), channel, 0);
     if (take && capacity) take->attribute = PyUnicode_InternFromString(capacity);
     if (give && held) give->attribute = PyUnicode_InternFromString(held);
+    if (take && give) {
+        take->wanted = give->wanted = inner;
+        take->counted = give->counted = counted;
+    }
     return Py_BuildValue("NN", take, give);
 }
 

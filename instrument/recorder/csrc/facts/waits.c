@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "facts/object_identity.h"
 #include "facts/stack.h"
 #include "hooks/operands.h"
 #include "store/records.h"
@@ -13,11 +14,8 @@
 #define FULL_TEXTS 256u /* in a window; the others have no stacks */
 #define WINDOW_NS 200000000u
 
-static PyObject *rules;       /* Owned: {(file, qualified name): (channel, names of the object, of the capacity, describe)} */
-static PyObject *number_name; /* Owned: the attribute that holds an object's number */
+static PyObject *rules; /* Owned: {(file, qualified name): (channel, names of the object, of the capacity, describe)} */
 static struct table lock_numbers; /* by lock; `key` is its number */
-static uint64_t last_number;
-static uint32_t space;
 static __thread bool busy __attribute__((tls_model("initial-exec")));
 static struct {
     uint64_t began;
@@ -26,33 +24,14 @@ static struct {
 
 /* Keys */
 
-static inline uint64_t key_of(uint64_t number) {
-    if (!space) space = space_new();
-    return keys.base[space] + number * 0x9E3779B97F4A7C15u;
-}
-
 uint64_t lock_key(PyObject *lock) {
     struct beside *place = table_find(&lock_numbers, lock);
-    if (!place && (place = table_add(&lock_numbers, lock))) place->key = ++last_number;
-    return place ? key_of(place->key) : 0;
+    if (!place && (place = table_add(&lock_numbers, lock))) place->key = number_fresh();
+    return place ? key_of_number(place->key) : 0;
 }
 
 void lock_key_forget(const PyObject *lock) {
     if (UNLIKELY(lock_numbers.used)) table_forget(&lock_numbers, lock);
-}
-
-uint64_t object_key(PyObject *object) {
-    if (!number_name && !(number_name = PyUnicode_InternFromString("_clew_number"))) return PyErr_Clear(), 0;
-    PyObject *number = PyObject_GenericGetAttr(object, number_name);
-    if (!number) {
-        PyErr_Clear();
-        number = PyLong_FromUnsignedLongLong(++last_number);
-        if (number && PyObject_GenericSetAttr(object, number_name, number)) Py_CLEAR(number);
-        PyErr_Clear();
-    }
-    uint64_t key = number && PyLong_CheckExact(number) ? key_of(PyLong_AsUnsignedLongLongMask(number)) : 0;
-    Py_XDECREF(number);
-    return key;
 }
 
 /* Texts */
@@ -172,29 +151,11 @@ static PyObject *local_of(PyFrameObject *frame, PyObject *name) {
     return value;
 }
 
-/* An attribute in the object's own dictionary, a new reference, or NULL without an error. */
-static PyObject *own_attribute(PyObject *object, PyObject *name) {
-    PyObject *dict = PyObject_GenericGetDict(object, NULL);
-    PyObject *value = dict && PyDict_CheckExact(dict) ? Py_XNewRef(PyDict_GetItemWithError(dict, name)) : NULL;
-    Py_XDECREF(dict);
-    PyErr_Clear();
-    return value;
-}
-
-/* The number of an object's attribute, 0 when that is no positive int. */
-static unsigned long long number_of(PyObject *object, PyObject *name) {
-    PyObject *value = PyUnicode_GET_LENGTH(name) ? own_attribute(object, name) : NULL;
-    long number = value && PyLong_CheckExact(value) ? PyLong_AsLong(value) : 0;
-    Py_XDECREF(value);
-    PyErr_Clear();
-    return number > 0 ? (unsigned long long)number : 0;
-}
-
 /* The number of other threads that wait by the condition whose wait the frame is; 0 in any other frame. */
 static uint32_t others_in(PyFrameObject *frame) {
     PyObject *self_name = PyUnicode_InternFromString("self"), *waiters_name = PyUnicode_InternFromString("_waiters");
     PyObject *object = self_name ? local_of(frame, self_name) : NULL;
-    PyObject *locks = object && waiters_name ? own_attribute(object, waiters_name) : NULL;
+    PyObject *locks = object && waiters_name ? stored_in(object, waiters_name) : NULL;
     Py_ssize_t count = locks && !strcmp(Py_TYPE(locks)->tp_name, "collections.deque") ? PyObject_Size(locks) : 0;
     Py_XDECREF(locks);
     Py_XDECREF(object);
@@ -243,7 +204,7 @@ static bool tell_by_rule(struct wait *wait, PyFrameObject *frame, PyObject *rule
         if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt(); /* the program's */
     } else if (subject) {
         key = object_key(subject);
-        add_number(&text, "capacity", number_of(subject, capacity_name));
+        add_number(&text, "capacity", slots_of(subject, PyUnicode_GET_LENGTH(capacity_name) ? capacity_name : NULL));
     }
     PyErr_Clear();
     *wait = wait_tell(channel, key, limit, others, NULL, text.at, text.used);
@@ -280,8 +241,6 @@ PyObject *core_watch_waits(PyObject *module, PyObject *given) {
     Py_XSETREF(rules, Py_NewRef(given));
     Py_RETURN_NONE;
 }
-
-PyObject *core_object_key(PyObject *module, PyObject *object) { return PyLong_FromUnsignedLongLong(object_key(object)); }
 
 /* wait(channel, key, limit, fields): returns what `wake` needs, or None. */
 PyObject *core_wait(PyObject *module, PyObject *arguments) {

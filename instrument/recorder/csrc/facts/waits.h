@@ -23,9 +23,8 @@ struct wait {
     uint32_t channel; /* 0: nothing was recorded, and its end is not */
 };
 
-/* The key of an object, for its whole life in this process; 0 when there is no memory. */
-uint64_t object_key(PyObject *object);      /* kept in an attribute of the object */
-uint64_t lock_key(PyObject *lock);          /* kept in a table; 0 without memory */
+/* The key of a lock for its whole life in this process, kept in a table; 0 when there is no memory. */
+uint64_t lock_key(PyObject *lock);
 void lock_key_forget(const PyObject *lock); /* the lock is deallocated */
 
 /* Records that the thread waits for an object whose key is known, in seconds at most. `holder` may be NULL. `fields`, of
@@ -47,7 +46,6 @@ const char *wait_end(const PyObject *result);
 double limit_seconds(PyObject *limit);
 
 PyObject *core_watch_waits(PyObject *module, PyObject *rules);
-PyObject *core_object_key(PyObject *module, PyObject *object);
 PyObject *core_wait(PyObject *module, PyObject *arguments);
 PyObject *core_wake(PyObject *module, PyObject *arguments);
 

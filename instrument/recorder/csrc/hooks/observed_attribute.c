@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-#include "facts/waits.h"
+#include "facts/object_identity.h"
 #include "hooks/operands.h"
 #include "store/store.h"
 #include "streams/transfer_table.h"

@@ -83,6 +83,7 @@ PyObject *operand_make(act_function act, uint64_t word, uint32_t channel, uint32
     if (!operand) return NULL;
     operand->act = act;
     operand->attribute = NULL;
+    operand->wanted = operand->counted = false;
     operand->word = word;
     operand->channel = channel;
     operand->space = space;

@@ -119,7 +119,8 @@ struct operand {
     PyObject_HEAD
     act_function act;
     PyObject *attribute; /* Owned; NULL, or the name of what must be true of the object (or false) */
-    bool wanted;
+    bool wanted;         /* or whether calls from inside the resource are left out */
+    bool counted;        /* whether it must have a number of slots */
     uint64_t word;
     uint32_t channel, space;
 };

@@ -1,0 +1,64 @@
+"""Semaphores of threads: who holds their slots."""
+
+from __future__ import annotations
+
+from clew.graph.store.store import open_graph
+from tests.support.programs.named_facts import NamedFacts
+
+
+def held(record, source):
+    """Return the one semaphore wait of a program, and who held its slots and gave them back."""
+    run = record(source, adapters=("threads", "locks"))
+    assert run.code == 0, run.stderr
+    found = NamedFacts(open_graph(run.folder)[0])
+    (wait,) = found.of("semaphore")
+    holdings = [holding for holding in found.holdings if holding.resource == wait.resource]
+    return wait, [(found.name(holding.strand), holding.until_ns is not None) for holding in holdings]
+
+
+def test_semaphore_slots_have_holders_until_each_is_released(record):
+    wait, holders = held(
+        record,
+        """
+        import threading
+
+        slots = threading.BoundedSemaphore(3)
+        thread = threading.Thread(target=slots.acquire, name="worker")
+        thread.start()
+        thread.join()
+        with slots:
+            slots.acquire(), slots.acquire(blocking=False)
+            assert not slots.acquire(timeout=0.01)
+            slots.release()
+        """,
+    )
+    assert (wait.begin.text.capacity, wait.begin.text.limit, wait.end) == (3, 0.01, "timeout")
+    assert holders == [("worker", False), ("MainThread", True), ("MainThread", True)]
+
+
+def test_semaphore_slots_released_together_are_all_given_back(record):
+    _, holders = held(
+        record,
+        """
+        import threading
+
+        slots = threading.Semaphore(2)
+        slots.acquire(), slots.acquire(), slots.acquire(timeout=0.01)
+        slots.release(2)
+        """,
+    )
+    assert holders == [("MainThread", True), ("MainThread", True)]
+
+
+def test_semaphore_that_begins_with_no_slot_is_a_signal_without_holders(record):
+    _, holders = held(
+        record,
+        """
+        import threading
+
+        signal = threading.Semaphore(0)
+        threading.Timer(0.01, signal.release).start()
+        signal.acquire()
+        """,
+    )
+    assert holders == []
