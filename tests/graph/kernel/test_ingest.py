@@ -155,6 +155,26 @@ def test_mark_waits_kernel_equals_oracle(strands, pairs, random):
     assert ours.tolist() == theirs.tolist()
 
 
+@given(
+    st.lists(st.lists(st.tuples(st.sampled_from([Kind.JOIN, Kind.JOIN, Kind.JOIN, Kind.ENTER]), st.integers(0, 3)))),
+    st.lists(st.tuples(st.integers(0, 159), st.integers(0, 159)), max_size=60),
+)
+@settings(max_examples=examples(300), deadline=None)
+def test_mark_waits_kernel_equals_oracle_in_long_runs_of_passive_records(strands, pairs):
+    kind = np.array([one[0] for events in strands for one in events], np.uint8)
+    if not len(kind):
+        return
+    strand = np.repeat(np.arange(len(strands), dtype=np.uint32), [len(events) for events in strands])
+    ts = np.concatenate([np.cumsum([one[1] for one in events]) for events in strands]).astype(np.int64)
+    pairs = sorted((one % len(kind), other % len(kind)) for one, other in pairs)
+    src, dst = (np.array([pair[place] for pair in pairs], np.int64) for place in (0, 1))
+    joined = edge_order.Joined(src, dst, np.ones(len(src), np.uint8))
+    ours, theirs = np.zeros(len(kind), bool), np.zeros(len(kind), bool)
+    call_times.mark_waits(ours, ts, kind, strand, joined)
+    times_oracle.mark_waits_by_columns(theirs, ts, kind, strand, joined)
+    assert ours.tolist() == theirs.tolist()
+
+
 LOOP_KINDS = [Kind.ENTER, Kind.STEP_BEGIN, Kind.STEP_END, Kind.SCOPE_BEGIN, Kind.SCOPE_END]
 
 

@@ -47,22 +47,48 @@ bool find_idle(const uint8_t *kind, const uint32_t *site, const void *sequence, 
     return true;
 }
 
+/* Return the last row of first..last whose time is before `bound`, first - 1 for none; times ascend within a strand. */
+static int64_t last_before(const int64_t *ts, int64_t first, int64_t last, int64_t bound) {
+    while (first <= last) {
+        int64_t middle = first + (last - first) / 2;
+        if (ts[middle] < bound) first = middle + 1;
+        else last = middle - 1;
+    }
+    return last;
+}
+
 void find_waits(const int64_t *ts, const uint8_t *kind, const uint32_t *strand, const uint8_t *passive, const int64_t *src,
                 const int64_t *dst, int64_t edges, uint8_t *idle) {
+    /* The passive rows low..high were passed before. A task that polls an object that is set has millions in a row. */
+    int64_t low = 0, high = -1;
     for (int64_t edge = 0; edge < edges; edge++) {
         if (edge + 16 < edges) { /* targets lie anywhere in memory */
             __builtin_prefetch(strand + dst[edge + 16]);
             __builtin_prefetch(ts + dst[edge + 16]);
         }
-        int64_t source = src[edge], at = dst[edge] - 1;
+        int64_t source = src[edge], from = dst[edge] - 1, at = from;
         uint32_t mine = strand[dst[edge]];
+        bool joined = false;
         if (strand[source] == mine) continue;
         for (; at >= 0 && strand[at] == mine; at--) {
+            if (low <= at && at <= high) {
+                joined = true;
+                int64_t found = last_before(ts, low, at, ts[source]);
+                at = found >= low ? found : low;
+                if (found < low) continue;
+            }
             if (ts[at] < ts[source]) {
                 idle[at] = 1;
                 break;
             }
             if (!passive[kind[at]]) break;
+        }
+        if (joined) {
+            low = at + 1 < low ? at + 1 : low;
+            high = from > high ? from : high;
+        } else if (at < from) {
+            low = at + 1;
+            high = from;
         }
     }
 }
