@@ -18,6 +18,7 @@ from clew.records.format.facts import Frame
 _PRIMITIVES = {
     "lock": "a lock", "rlock": "a reentrant lock", "condition": "a condition", "semaphore": "a semaphore",
     "event": "an event", "barrier": "a barrier", "queue": "a queue", "thread.join": "the end of a thread",
+    "process.end": "the end of a process",
     "executor.result": "a result", "asyncio.lock": "a lock", "asyncio.condition": "a condition",
     "asyncio.semaphore": "a semaphore", "asyncio.event": "an event", "asyncio.queue": "a queue",
     "asyncio.barrier": "a barrier", "asyncio.future": "a future", "asyncio.task": "the end of a task",

@@ -18,7 +18,7 @@ from clew.graph.ops.facts.started_work import StartedWork
 from clew.graph.ops.facts.work_items import WorkItem, WorkItems
 from clew.records.format.event import Kind
 
-_RESULTS = frozenset({"executor.result", "asyncio.future", "asyncio.task", "thread.join"})
+_RESULTS = frozenset({"executor.result", "asyncio.future", "asyncio.task", "thread.join", "process.end"})
 HowBlocked = Literal["holds", "ends", "runs", "occupies", "thread"]
 
 
@@ -198,7 +198,17 @@ class Blockers:
             return -1
         if wait.begin.channel == "thread.join":
             return self._threads.get((process, number), -1)
+        if wait.begin.channel == "process.end":
+            return self._children.get(number, -1)
         return self._facts.strand_with_key(process, number)
+
+    @cached_property
+    def _children(self) -> dict[int, int]:
+        """The first strand of each child process, by the key of its start."""
+        graph = self._graph
+        chosen = graph.edge_channel == graph.channel_ids.get("process.start", -1)
+        pairs = zip(graph.edge_src[chosen].tolist(), graph.edge_dst[chosen].tolist(), strict=True)
+        return {graph.key(source): graph.at("strand", target) for source, target in pairs}
 
     def _ended(self, strand: int, ns: int) -> bool:
         end = self._ends.ns_of(strand)

@@ -11,12 +11,14 @@ import threading
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, when_imported
+from clew.instrument.adapters.processes import process_waits
 from clew.instrument.adapters.processes.child_environment import (
     announce,
     begin_inherited,
     end_inherited,
     ended,
     remember,
+    started,
 )
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.lifecycle import Cause, begin_again, children_deferred, defer_children, parse_cause
@@ -35,10 +37,27 @@ _requested = _Requested()
 
 
 def install() -> None:
+    when_imported("multiprocessing.process", _patch_join)
     when_imported("multiprocessing.util", _patch_util)
     when_imported("multiprocessing.spawn", _patch_spawn)
     when_imported("multiprocessing.forkserver", _patch_server)
     when_imported("multiprocessing.popen_forkserver", _patch_popen)
+
+
+def _patch_join(module: Any) -> None:
+    def joins(process: Any, limit: Any) -> Any:
+        popen = process._popen
+        if popen is None or popen.returncode is not None:
+            return None
+        start = getattr(popen, "_clew_start", 0) or started(popen.pid)
+        wait = process_waits.begin(process, popen.pid, popen.sentinel, start, process._name, limit)
+        return None if wait is None else (popen, wait)
+
+    def joined(token: Any, _result: None) -> None:
+        popen, wait = token
+        process_waits.over(wait, popen.returncode is not None)
+
+    hook(module.BaseProcess.join, joins, joined, parameters=2)
 
 
 def _patch_util(module: Any) -> None:

@@ -94,6 +94,11 @@ def remember(pid: int, key: int) -> None:
         _keys[pid] = key
 
 
+def started(pid: int) -> int:
+    """Return the key that started a child, 0 when it is not known."""
+    return _keys.get(pid, 0)
+
+
 def forget(pid: int) -> None:
     """Drop the key of a pid that a new child has reused; the earlier child's end was not seen."""
     _keys.pop(pid, None)

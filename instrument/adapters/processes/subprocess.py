@@ -7,13 +7,14 @@ Channels: "process.start", "process.end".
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from types import CellType
 from typing import Any
 
 from clew.instrument.adapters.multiprocessing import connections, pool, process
 from clew.instrument.adapters.patching import adapter_site, hook, hook_end, when_imported
-from clew.instrument.adapters.processes import os_calls, standard_streams
+from clew.instrument.adapters.processes import os_calls, process_waits, standard_streams
 from clew.instrument.adapters.processes.child_environment import (
     announce,
     begin_inherited,
@@ -98,8 +99,42 @@ def _patch_subprocess(module: Any) -> None:
             note_flags(program, arguments, popen.pid)
 
     hook(popen_class._execute_child, begin, over, parameters=_STREAMS.stop, changes="env")
-    for function in (popen_class.wait, popen_class.poll):
-        hook(function, if_running, join_hook(adapter_site(function)))
+    hook(popen_class.poll, if_running, join_hook(adapter_site(popen_class.poll)))
+    _patch_wait(popen_class)
+
+
+def _patch_wait(popen_class: Any) -> None:
+    joined = join_hook(adapter_site(popen_class.wait))
+
+    def waits(popen: Any, limit: Any) -> Any:
+        """Return the child and its wait; the child is None if its end is known or was not recorded."""
+        found = if_running(popen)
+        if found is None or popen.__dict__.get("_clew_waits"):  # `communicate` waits already
+            return None if found is None else (found, None)
+        name = popen.args[0] if isinstance(popen.args, (list, tuple)) and popen.args else popen.args
+        name = os.path.basename(os.fsdecode(name)) if isinstance(name, (str, bytes)) else ""
+        return found, process_waits.begin(popen, popen.pid, -1, popen._clew_start, name, limit)
+
+    def waited(token: Any, result: Any) -> None:
+        popen, wait = token
+        if wait is not None:
+            process_waits.over(wait, popen.returncode is not None)
+        joined(popen, result)
+
+    def communicates(popen: Any, _input: Any, limit: Any) -> Any:
+        token = waits(popen, limit)
+        if token is None or token[1] is None:
+            return None
+        popen._clew_waits = True
+        return token
+
+    def communicated(token: Any, _result: Any) -> None:
+        popen, wait = token
+        del popen._clew_waits
+        process_waits.over(wait, popen.returncode is not None)
+
+    hook(popen_class.wait, waits, waited, parameters=2)
+    hook(popen_class.communicate, communicates, communicated, parameters=3)
 
 
 def _program(arguments: Any, executable: Any) -> Any:
