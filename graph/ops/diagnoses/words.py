@@ -11,6 +11,7 @@ from functools import lru_cache
 from clew.graph.model.graph import Site
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
+from clew.graph.ops.facts.helper_tasks import AUTOMATIC_NAME
 from clew.graph.render.library import library_place as library_file
 from clew.records.format.event import Kind
 from clew.records.format.facts import Frame
@@ -27,7 +28,6 @@ _PRIMITIVES = {
 }  # fmt: skip
 _LONGEST_HEAD = 5
 """The most lines of the head of a `with` statement."""
-_AUTOMATIC_NAME = re.compile(r"Task-\d+")
 _WRAPPERS = frozenset({"asyncio.wait_for", "wait_for", "asyncio.shield", "shield"})
 _WAITING_METHODS = frozenset({
     "acquire", "wait", "wait_for", "get", "put", "join", "result", "exception", "__enter__", "__aenter__",
@@ -42,12 +42,12 @@ def who(facts: Facts, strand: int) -> str:
     if strand < 0:
         return "a thread that was not recorded"
     found = facts.graph.strands[strand]
-    if found.kind == "task" and _AUTOMATIC_NAME.fullmatch(found.name):
+    if found.kind == "task" and AUTOMATIC_NAME.fullmatch(found.name):
         function = first_function(facts, found.start, found.stop)
         waiter = facts.waiter_for(strand) if not function else None
         if waiter is not None:
             parent = facts.graph.strands[waiter.strand]
-            automatic = _AUTOMATIC_NAME.fullmatch(parent.name)
+            automatic = AUTOMATIC_NAME.fullmatch(parent.name)
             function = first_function(facts, parent.start, parent.stop) if automatic else parent.name
         return f"{function} ({found.name})" if function else found.name
     return found.name or f"a {found.kind} without a name"

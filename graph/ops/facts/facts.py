@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph
+from clew.graph.ops.facts.helper_tasks import awaits_helper, principals
 from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel, Ended, Exception_, Frame, Holder, Wait, Wake, load
 
@@ -49,6 +50,8 @@ class Waiting:
     begin: Fact[Wait]
     wake: Fact[Wake] | None
     """None if the wait never ended."""
+    inner: tuple[int, ...] = ()
+    """The rows of the same wait in the task that a library made for it."""
 
     @property
     def end(self) -> str:
@@ -65,7 +68,7 @@ class Waiting:
 
     @property
     def rows(self) -> tuple[int, ...]:
-        return (self.begin.row, self.wake.row) if self.wake else (self.begin.row,)
+        return (self.begin.row, *self.inner, *((self.wake.row,) if self.wake else ()))
 
     def until_ns(self, last_ns: int) -> int:
         """Return when the wait ended, or `last_ns` if it never did."""
@@ -143,12 +146,42 @@ class Facts:
         wakes = defaultdict(list)
         for wake in self._read(Kind.WAKE, Wake):
             wakes[wake.strand, wake.key].append(wake)
-        found = []
-        for begin in self._read(Kind.WAIT, Wait):
+        found: list[Waiting] = []
+        helped: dict[int, list[Waiting]] = defaultdict(list)
+        for begin in self._begins:
             ends = wakes[begin.strand, begin.key]
             place = bisect_right(ends, begin.row, key=_row)
-            found.append(Waiting(begin, ends[place] if place < len(ends) else None))
+            wait = Waiting(begin, ends[place] if place < len(ends) else None)
+            (helped[begin.strand] if begin.strand in self._principals else found).append(wait)
+        found = [self._with_helper(wait, helped) for wait in found] if helped else found
         return sorted(found, key=lambda wait: wait.begin.ns)
+
+    @cached_property
+    def _begins(self) -> list[Fact[Wait]]:
+        return self._read(Kind.WAIT, Wait)
+
+    @cached_property
+    def _principals(self) -> dict[int, int]:
+        """The strands for which tasks of `asyncio.wait_for` act, by these tasks."""
+        return principals(self.graph, ((each.strand, each.text) for each in self._begins), self.strand_with_key)
+
+    def _with_helper(self, wait: Waiting, helped: dict[int, list[Waiting]]) -> Waiting:
+        """Return a wait for a helper as the wait for what the helper waits for."""
+        text = wait.begin.text
+        inner = helped.get(self.strand_with_key(wait.begin.process, text.target), []) if awaits_helper(text) else []
+        if not inner:
+            return wait
+        first = inner[0].begin
+        text = text._replace(
+            name=first.text.name,
+            holders=first.text.holders,
+            waiters=first.text.waiters,
+            capacity=first.text.capacity,
+            target=first.text.target,
+            targets=first.text.targets,
+        )
+        begin = replace(wait.begin, key=first.key, channel=first.channel, text=text)
+        return Waiting(begin, wait.wake, tuple(row for each in inner for row in each.rows))
 
     @cached_property
     def waits_of(self) -> dict[int, list[Waiting]]:
@@ -171,8 +204,9 @@ class Facts:
         """The waits for the end of one task or thread, by its process and its key or serial, in order."""
         found = defaultdict(list)
         for wait in self.waits:
-            if wait.begin.text.target:
-                found[wait.begin.process, wait.begin.text.target].append(wait)
+            helper = self.graph.strand_of(wait.inner[0]).key if wait.inner else 0
+            if helper or wait.begin.text.target:
+                found[wait.begin.process, helper or wait.begin.text.target].append(wait)
         return dict(found)
 
     def waiter_for(self, strand: int) -> Waiting | None:
@@ -205,6 +239,7 @@ class Facts:
         ends: dict[int, Fact[Wake]] = {}
         open_: dict[Resource, dict[int, list[Fact[Wait]]]] = defaultdict(dict)
         holds, returns = self._read(Kind.HOLD, Wait), self._read(Kind.RETURN, Wake)
+        holds = [replace(hold, strand=self._principals.get(hold.strand, hold.strand)) for hold in holds]
         order: list[tuple[int, int, Fact[Wait] | None, Fact[Wake] | None]] = []
         order += ((hold.ns, hold.row, hold, None) for hold in holds)
         order += ((back.ns, back.row, None, back) for back in returns)
