@@ -86,7 +86,7 @@ def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answ
     event = trail.event
     positions = list(trail.positions())
     matched = _matches(findings(trail.facts), positions)
-    if matched and (matched[0][1].certainty == "recorded" or not _used_state(trail)):
+    if matched and (matched[0][1].certainty == "recorded" or _is_about_states(trail, matched[0][1])):
         position, finding = matched[0]
         steps, more = steps_of(trail, position.path())
         others = tuple(dict.fromkeys(other for _, other in matched[1:] if other is not finding))
@@ -97,10 +97,14 @@ def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answ
     return _meanwhile(trail, positions) or _unusual(trail, baseline) or _nothing_unusual(trail, positions)
 
 
-def _used_state(trail: Trail) -> bool:
-    """Return whether the chain to the event has a state: its recorded writer is told before anything inferred."""
+def _is_about_states(trail: Trail, finding: Finding) -> bool:
+    """Return whether the chain to the event has no state, or one whose write the finding explains.
+
+    The recorded writer of any other state is told before anything inferred.
+    """
     graph = trail.graph
-    return any(step.edge >= 0 and graph.edge_kind[step.edge] == EdgeKind.STATE for step in trail.chain())
+    writes = {step.row for step in trail.chain() if step.edge >= 0 and graph.edge_kind[step.edge] == EdgeKind.STATE}
+    return not writes or not writes.isdisjoint(finding.events)
 
 
 def _matches(found: list[Finding], positions: list[Position]) -> list[tuple[Position, Finding]]:

@@ -28,7 +28,7 @@ from clew.graph.ops.diagnoses.finding import Reason
 from clew.graph.ops.facts.facts import Fact, Facts, Waiting
 from clew.graph.ops.facts.unfollowed import unfollowed_at
 from clew.records.format.event import FLAG_BACK, EdgeKind, Kind
-from clew.records.format.facts import Exception_
+from clew.records.format.facts import Ended, Exception_
 
 MOST_POSITIONS = 300
 MOST_EDGES = 40
@@ -190,6 +190,23 @@ class Trail:
             )
             if first.row != position.row:
                 yield self._at(first.row, Reason.DATA, text, (fact.row, first.row), position)
+            for ended in self._ended_by.get((fact.process, fact.key), ()):
+                if ended.ns <= self.graph.at("ts", position.row) and ended.row != position.row:
+                    text = f"{phrases.exception(fact)} ended {words.who(self.facts, ended.strand)}"
+                    yield self._at(ended.row, Reason.DATA, text, (fact.row, ended.row), position)
+
+    @property
+    def _ended_by(self) -> dict[tuple[int, int], list[Fact[Ended]]]:
+        """The ends of tasks by the exceptions that ended them."""
+        known = self.graph.answers.get("ends by exception")
+        if known is None:
+            known = {}
+            for fact in self.facts.ended.values():
+                if fact.text.exception:
+                    known.setdefault((fact.process, fact.text.exception), []).append(fact)
+            self.graph.answers["ends by exception"] = known
+        found: dict[tuple[int, int], list[Fact[Ended]]] = known
+        return found
 
     # ---- Resources and awaited strands ----
 
@@ -220,13 +237,10 @@ class Trail:
         for rank, wait in enumerate(self.waits_before(position)):
             extra = 0 if wait.end != "satisfied" else 1
             extra += min(rank, 3)
-            target = self._target_of(wait)
             last_ns = wait.until_ns(self.facts.last_ns)
-            if target >= 0 and not self.usual_waits.is_usual_target(target):
-                row = self._row_at(target, last_ns)
-                if row >= 0:
-                    text = phrases.waited_for_end(self.facts, wait, target)
-                    yield self._at(row, Reason.DATA, text, wait.rows, position, extra)
+            for place, (row, target) in enumerate(self._awaited_at(wait, last_ns)):
+                text = phrases.waited_for_end(self.facts, wait, target)
+                yield self._at(row, Reason.DATA, text, wait.rows, position, extra + min(place, 3))
             for holder in wait.begin.text.holders:
                 strand = self.facts.strand_of(wait.begin.process, holder)
                 row = self._row_at(strand, last_ns) if strand >= 0 else -1
@@ -234,11 +248,17 @@ class Trail:
                     text = phrases.waited_for_holder(self.facts, wait, holder, strand)
                     yield self._at(row, Reason.RESOURCE, text, wait.rows, position, extra)
 
-    def _target_of(self, wait: Waiting) -> int:
-        if not wait.begin.text.target:
-            return -1
-        found = self.facts.strand_with_key(wait.begin.process, wait.begin.text.target)
-        return found if found >= 0 else self.facts.thread_with_serial(wait.begin.process, wait.begin.text.target)
+    def _awaited_at(self, wait: Waiting, ns: int) -> list[tuple[int, int]]:
+        """Return the last row at a time of each strand whose end a wait is for, and the strand; the latest row first."""
+        found = []
+        for number in (wait.begin.text.target, *wait.begin.text.targets):
+            if number:
+                target = self.facts.strand_with_key(wait.begin.process, number)
+                target = target if target >= 0 else self.facts.thread_with_serial(wait.begin.process, number)
+                row = self._row_at(target, ns) if target >= 0 else -1
+                if row >= 0 and not self.usual_waits.is_usual_target(target):
+                    found.append((row, target))
+        return sorted(found, key=lambda each: -self.graph.at("ts", each[0]))
 
     def _row_at(self, strand: int, ns: int) -> int:
         """Return a strand's last row at a time, -1 if it had none yet."""
