@@ -12,6 +12,7 @@ from typing import Literal
 
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer import phrases
+from clew.graph.ops.answer.meanwhile import Meanwhile, ended_badly, meanwhile
 from clew.graph.ops.answer.steps import AnswerStep, steps_of
 from clew.graph.ops.answer.trail import Position, Trail
 from clew.graph.ops.answer.unusual import unusual
@@ -24,8 +25,6 @@ from clew.records.format.event import EdgeKind, Kind
 
 MOST_CLAIMS = 3
 _BAD = {"timeout", "failed", "cancelled", "never"}
-HANGS_NS = 1_000_000_000
-"""A wait of this length that still went on at the event may be why it happened, where nothing nearer is known."""
 FARTHEST = 9
 """The highest cost of a position at which a diagnosis still explains the event; see `Trail`."""
 
@@ -94,7 +93,12 @@ def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answ
     found = _nearest(trail, positions, tell)
     if found is not None:
         return replace(found, others=tuple(dict.fromkeys(other for _, other in matched)))
-    return _meanwhile(trail, positions) or _unusual(trail, baseline) or _nothing_unusual(trail, positions)
+    return (
+        _elsewhere(trail, positions, meanwhile(trail.facts, event))
+        or _unusual(trail, baseline)
+        or _elsewhere(trail, positions, ended_badly(trail.facts, event))
+        or _nothing_unusual(trail, positions)
+    )
 
 
 def _is_about_states(trail: Trail, finding: Finding) -> bool:
@@ -217,17 +221,12 @@ def _request_claim(trail: Trail, step: AnswerStep) -> list[Claim]:
     return [Claim(f"That was part of the request {graph.channel(request)} of {process}.", (request, step.event))]
 
 
-def _meanwhile(trail: Trail, positions: list[Position]) -> Answer | None:
-    """Return the answer if nothing that the event depended on was unusual, but something hung in the run meanwhile."""
-    ns = trail.graph.at("ts", trail.event)
-    hanging = {wait.begin.row for wait in trail.facts.waits if wait.covers(ns) and ns - wait.begin.ns >= HANGS_NS}
-    for finding in findings(trail.facts):
-        rows = [row for row in finding.events if row in hanging]
-        if rows:
-            steps, more = steps_of(trail, positions[:1])
-            basis = "no recorded dependence: this wait went on when the event happened"
-            return Answer(trail.event, finding.claims, "inferred", basis, "", finding, steps, more)
-    return None
+def _elsewhere(trail: Trail, positions: list[Position], found: Meanwhile | None) -> Answer | None:
+    """Return the answer for something that nothing recorded ties to the event."""
+    if found is None:
+        return None
+    steps, more = steps_of(trail, positions[:1])
+    return Answer(trail.event, found.claims, "inferred", found.basis, "", found.finding, steps, more)
 
 
 def _unusual(trail: Trail, baseline: ExecutionGraph | None) -> Answer | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,6 +21,7 @@ from clew.graph.ops.answer.answer import Answer, Tell, answer
 from clew.graph.ops.answer.trail import Trail
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.facts.facts import Fact, Facts
+from clew.graph.ops.facts.uncaught import uncaught
 from clew.graph.ops.find_events import is_copy_of_log
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_
@@ -34,7 +35,6 @@ MOST_ANSWERS = 200
 """Answered errors of a run beyond the newest of each message."""
 MOST_MESSAGES = 100
 """Messages that are answered; the most frequent ones."""
-_ENDS_WITHOUT_ERROR = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "CancelledError", "StopIteration"})
 _LOOKS_LIKE_ERROR = re.compile(
     r"\b(?:error|fatal|critical|panic|failed|failure|timed out|timeout|exception|abort(?:ed)?|refused|cannot)\b|"
     r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Interrupt|Timeout)\b(?::|$)",
@@ -175,7 +175,7 @@ def _errors(graph: ExecutionGraph, facts: Facts) -> Iterator[tuple[int, Key]]:
         chain = trail.handled(row)
         written.update((fact.process, fact.key) for fact in chain)
         yield row, _raised(trail, chain) or ("message", graph.at("site", row), template(graph.text(row)))
-    for fact in _uncaught(facts):
+    for fact in uncaught(facts):
         # A line that logs the exception counts, and the exception does not count again.
         if (fact.process, fact.key) not in written:
             written.add((fact.process, fact.key))
@@ -192,17 +192,6 @@ def _raised(trail: Trail, chain: list[Fact[Exception_]]) -> Key | None:
     first = trail.exception(fact.process, fact.key) or fact
     frame = words.own_frame(first.text.at or fact.text.at, trail.facts)
     return "exception", fact.channel, (frame.file, frame.line) if frame else ()
-
-
-def _uncaught(facts: Facts) -> Iterable[Fact[Exception_]]:
-    for fact in facts.exceptions:
-        if fact.text.role in {"ended", "unretrieved"} and not _ends_well(fact):
-            yield fact
-
-
-def _ends_well(fact: Fact[Exception_]) -> bool:
-    """Return whether the exception asks for an end and is not an error."""
-    return fact.channel.rpartition(".")[2] in _ENDS_WITHOUT_ERROR
 
 
 def _printed(graph: ExecutionGraph, facts: Facts) -> Iterator[int]:

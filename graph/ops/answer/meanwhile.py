@@ -1,0 +1,77 @@
+"""What happened elsewhere before an event that nothing recorded ties to it: hanging waits, uncaught exceptions, dead processes.
+
+Such an answer is always inferred. It is given only where the event's own past has no reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clew.graph.ops.answer import phrases
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.finding import Claim, Finding
+from clew.graph.ops.diagnoses.registry import findings
+from clew.graph.ops.facts.facts import Fact, Facts
+from clew.graph.ops.facts.uncaught import uncaught
+from clew.records.format.facts import Exception_
+
+HANGS_NS = 1_000_000_000
+"""A wait of this length that still went on at the event may be why it happened."""
+_NOT_TAKEN = "exception-never-taken"
+
+
+@dataclass(frozen=True)
+class Meanwhile:
+    """A possible reason without a recorded dependence."""
+
+    claims: tuple[Claim, ...]
+    basis: str
+    finding: Finding | None = None
+
+
+def meanwhile(facts: Facts, event: int) -> Meanwhile | None:
+    """Return what may have led to an event: a diagnosed wait that went on, or what ended badly before; None for neither."""
+    ns = facts.graph.at("ts", event)
+    hanging = {wait.begin.row for wait in facts.waits if wait.covers(ns) and ns - wait.begin.ns >= HANGS_NS}
+    for finding in findings(facts):
+        if any(row in hanging for row in finding.events):
+            basis = "time alone: this wait went on when the event happened, and no recorded dependence leads to it"
+            return Meanwhile(finding.claims, basis, finding)
+    return None
+
+
+def ended_badly(facts: Facts, event: int) -> Meanwhile | None:
+    """Return the uncaught exception that ended a thread or task last before an event, else the last process that died."""
+    graph = facts.graph
+    ns, strand = graph.at("ts", event), graph.at("strand", event)
+    basis = "the order in time alone: no recorded dependence leads to it"
+    threads = [
+        fact
+        for fact in uncaught(facts)
+        if fact.ns < ns and fact.strand != strand and graph.strands[fact.strand].kind == "thread"
+    ]
+    if threads:
+        return Meanwhile((_uncaught(facts, max(threads, key=lambda fact: fact.ns)),), basis)
+    # A task that failed may have handed its exception on; a diagnosis knows those of which nobody took it.
+    for finding in reversed(findings(facts)):
+        if finding.kind == _NOT_TAKEN and graph.at("ts", finding.events[0]) < ns:
+            return Meanwhile(finding.claims, basis, finding)
+    own = graph.strands[strand].process
+    died = [each for each in graph.processes if each.died and each.index != own and each.last_ns < ns]
+    if not died:
+        return None
+    last = max(died, key=lambda process: process.last_ns)
+    rows = [found.stop - 1 for found in graph.strands if found.process == last.index and found.stop > found.start]
+    row = max(rows, key=lambda row: graph.at("ts", row), default=event)
+    text = f"Process {last.name} ({last.pid}) died after {words.offset(last.last_ns)}: it was killed, or it exited at once."
+    return Meanwhile((Claim(text, (row,)),), basis)
+
+
+def _uncaught(facts: Facts, fact: Fact[Exception_]) -> Claim:
+    records = [each for each in facts.exceptions if each.resource == fact.resource and each.text.at]
+    first = min(records, key=lambda each: each.ns, default=fact)
+    place = words.where(first.text.at, facts)
+    raised = f", raised in {place}" if place else ""
+    who = words.who(facts, fact.strand)
+    text = f"{who} ended at {words.offset(fact.ns)} by {phrases.exception(first)}{raised}, which nothing caught."
+    return Claim(text, (fact.row, first.row))

@@ -1,0 +1,74 @@
+"""Answers from what happened elsewhere before an event: uncaught exceptions and processes that died."""
+
+import pytest
+
+from clew.graph.ops.answer import answer as module
+from clew.graph.ops.answer import meanwhile
+from clew.graph.ops.answer.answer import answer
+from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
+from clew.records.format.event import Kind
+from clew.records.format.facts import Exception_, Frame
+from clew.records.format.header import State
+
+AT = (Frame("/src/app.py", 12, "tidy"),)
+ALONE = "the order in time alone: no recorded dependence leads to it"
+
+
+@pytest.fixture(autouse=True)
+def diagnosed(monkeypatch):
+    """Make the diagnoses find the given findings."""
+
+    def use(*found):
+        for each in (module, meanwhile):
+            monkeypatch.setattr(each, "findings", lambda _facts: list(found))
+
+    use()
+    return use
+
+
+def asked(run):
+    graph = run.graph()
+    return answer(graph, next(iter(graph.rows_of([Kind.LOG]).tolist())), lambda edge, _target: f"edge {edge}")
+
+
+def failed(thread, *, role="ended", at=1_000_000_000, name="builtins.KeyError"):
+    thread.enter("tidy").fact(Kind.EXCEPTION, 9, name, Exception_("'b'", "raised", AT), at=at)
+    thread.unwind("tidy", at=at).fact(Kind.EXCEPTION, 9, name, Exception_("'b'", role), at=at + 1000)
+
+
+def test_answer_names_the_exception_that_ended_another_thread_before(run):
+    process = run.process()
+    failed(process.thread("tidier"))
+    process.thread().log("not tidy", level=40, at=2_000_000_000)
+    found = asked(run)
+    assert found.text == "tidier ended at +1.00 s by KeyError: 'b', raised in tidy, app.py:12, which nothing caught."
+    assert (found.certainty, found.basis) == ("inferred", ALONE)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [{"role": "handled"}, {"at": 3_000_000_000}, {"name": "builtins.SystemExit"}],
+    ids=["it was handled", "it came later", "it asks for the end"],
+)
+def test_answer_does_not_name_another_exception(run, case):
+    process = run.process()
+    failed(process.thread("tidier"), **case)
+    process.thread().log("not tidy", level=40, at=2_000_000_000)
+    assert asked(run).text.startswith("Nothing unusual")
+
+
+def test_answer_names_the_exception_of_a_task_only_if_a_diagnosis_did(run, diagnosed):
+    process = run.process()
+    loop = process.thread()
+    failed(loop.step("job"))
+    loop.stop("job", at=1_100_000_000).log("no result", level=40, at=2_000_000_000)
+    assert asked(run).text.startswith("Nothing unusual")
+    row = run.graph().rows_of([Kind.EXCEPTION]).tolist()[0]
+    diagnosed(Finding("exception-never-taken", Reason.DATA, (Claim("It failed.", (row,)),), (Victim(99, row, -1),)))
+    assert asked(run).text == "It failed."
+
+
+def test_answer_names_the_process_that_died_before(run):
+    run.process("main").thread().log("no meal", level=40, at=2_000_000_000)
+    run.process("cook", state=State.RECORDING).thread().enter("cook", at=1_000_000_000)
+    assert asked(run).text == "Process cook (200) died after +1.00 s: it was killed, or it exited at once."
