@@ -183,3 +183,9 @@ def test_pattern_of_standard_library_method_has_no_problem(workspace: Callable[.
     assert checked(folder, "scope json.decoder:**; payload queue:Queue.put value len(item);") == []
     (message,) = checked(folder, "scope kafka.producer;")
     assert "installed packages are not checked" in message
+
+
+def test_pattern_of_a_package_like_a_module_here_keeps_the_note_on_packages(workspace: Callable[..., Path]) -> None:
+    folder = workspace({"tenacity_job.py": "def f(): pass"})
+    (message,) = checked(folder, "scope tenacity.**;")
+    assert message.endswith("installed packages are not checked; did you mean `tenacity_job.**`?")
