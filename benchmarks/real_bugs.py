@@ -1,8 +1,9 @@
 """Ask `clew why` about bugs that real projects had, and about the same programs without the bug.
 
 A bug is named if the first three lines of the answer match all regular expressions of its case. A mended program is silent
-if no diagnosis finds anything in its run. Libraries are installed into `.cache/real_bugs` at the first use; redis and
-PostgreSQL are Debian's. What cannot be set up is printed as "not tried".
+if no diagnosis finds anything in its run. The verdict of a plain line tells nothing that is unrelated to it. Libraries are
+installed into `.cache/real_bugs` at the first use; redis and PostgreSQL are Debian's. What cannot be set up is printed as
+"not tried".
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bug_programs.cases import CASES, OTHERS, Case, Variant
+from bug_programs.plain.cases import PLAIN, Line
 from bug_programs.set_up import interpreter, libraries, server
 from bug_programs.unseen.cases import UNSEEN
 from recording.report import machine
@@ -33,6 +35,7 @@ EXAMPLES = """examples:
   python benchmarks/real_bugs.py lock_order        one, with the whole answer
   python benchmarks/real_bugs.py --others          the bugs that are kept for judging
   python benchmarks/real_bugs.py --unseen          those that were collected after the diagnoses were written
+  python benchmarks/real_bugs.py --plain           lines of which no reason, or a plain one, is to be told
 """
 ANSWER_LINES = 3
 LONGEST_S = 60
@@ -152,6 +155,28 @@ def claimed(workspace: Path) -> list[str]:
     return [f"{found.kind}: {found.text}" for found in findings(Facts.of(graph))]
 
 
+def told_of(lines: tuple[Line, ...], keep: Path) -> list[tuple[Line, list[str]]]:
+    """Return each plain line with the unrelated sentences of its verdict. Each program is recorded once."""
+    workspaces: dict[str, Path] = {}
+    found = []
+    for line in lines:
+        if line.program not in workspaces:
+            case = Case(line.program, "", (), Variant(), None, folder="plain")
+            workspaces[line.program] = record(case, case.buggy, keep / line.program)
+        answer = clew(workspaces[line.program], "why", line.question)
+        found.append((line, line.false(first_lines(answer, line.question))))
+    return found
+
+
+def judge_plain(keep: Path) -> None:
+    told = told_of(PLAIN, keep)
+    for line, false in told:
+        print(f"{line.program:12} {line.question:28} {'; '.join(false) or 'nothing unrelated'}")
+    right = sum(not false for _, false in told)
+    row = _row("plain lines: nothing unrelated told", len(told), len(told), right, len(told))
+    print(json.dumps({"benchmark": "real_bugs", "machine": machine(), "rows": [row]}))
+
+
 def shown(outcome: Outcome) -> str:
     words = {True: "yes", False: "NO", None: "not tried"}
     named, silent = words[outcome.named], words[outcome.silent]
@@ -166,7 +191,11 @@ def main() -> None:
     parser.add_argument("--others", action="store_true", help="only the bugs that are kept for judging")
     parser.add_argument("--answers", action="store_true", help="print each answer's first lines")
     parser.add_argument("--unseen", action="store_true", help="only the bugs that no diagnosis was written with")
+    parser.add_argument("--plain", action="store_true", help="only the plain lines")
     options = parser.parse_args()
+    if options.plain:
+        with tempfile.TemporaryDirectory(prefix="clew-plain-", ignore_cleanup_errors=True) as folder:
+            return judge_plain(Path(folder))
     every = OTHERS if options.others else UNSEEN if options.unseen else (*CASES, *OTHERS)
     chosen = [case for case in (*CASES, *OTHERS, *UNSEEN) if case.name in options.names] or every
     print(f"{'bug':18} {'named':10} {'silent':10}", flush=True)
