@@ -135,9 +135,10 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
     start = positions[0]
     raised = _exception_claims(trail)
     waited = _wait_claims(trail, start, {"timeout", "cancelled", "never"} if raised else _BAD)
-    claims = [*raised, *waited, *_cancel_claims(trail, start)][:MOST_CLAIMS]
     path = _primary(positions)
-    if all(position.reason is Reason.DATA for position in path[1:]):
+    sent = _sent_claims(positions)
+    claims = [*raised[:1], *sent, *raised[1:], *waited, *_cancel_claims(trail, start)][:MOST_CLAIMS]
+    if not sent and all(position.reason is Reason.DATA for position in path[1:]):
         path = [*path, *trail.chain(path[-1])[1:]]
     told = {event for claim in claims for event in claim.events}
     for position in path[1:]:
@@ -174,6 +175,12 @@ def _exception_claims(trail: Trail) -> list[Claim]:
             begin = "That was caused by" if chain[number - 1].text.cause else "That happened while handling"
         claims.append(Claim(f"{begin} {phrases.exception(fact)}{raised}.", (fact.row, first.row)))
     return claims
+
+
+def _sent_claims(positions: list[Position]) -> list[Claim]:
+    """Tell what became of the request that failed."""
+    found = next((position for position in positions if position.is_sent_request), None)
+    return [Claim(found.text + ".", found.events)] if found else []
 
 
 def _wait_claims(trail: Trail, start: Position, ends: set[str]) -> list[Claim]:

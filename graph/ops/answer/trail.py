@@ -12,13 +12,14 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph, RegionKind
 from clew.graph.ops.answer import phrases
+from clew.graph.ops.answer.sent_requests import sent_request
 from clew.graph.ops.answer.usual_waits import UsualWaits
 from clew.graph.ops.causes.state_waits import edges_into, path_to_state
 from clew.graph.ops.causes.why import effects, why
@@ -65,6 +66,8 @@ class Position:
     edge: int = -1
     """The number of the recorded edge between them, -1 for none."""
     came_from: Position | None = field(default=None, repr=False)
+    is_sent_request: bool = False
+    """Whether it tells what became of a request that the position before had sent."""
 
     def path(self) -> list[Position]:
         """Return the positions from the event to this one."""
@@ -135,6 +138,7 @@ class Trail:
     def reasons(self, position: Position) -> Iterator[Position]:
         """Yield the positions that one position directly depended on."""
         yield from self._exceptions(position)
+        yield from self._sent(position)
         yield from self._waits(position)
         yield from self._cancels(position)
         yield from self._cancelled_children(position)
@@ -207,6 +211,18 @@ class Trail:
             self.graph.answers["ends by exception"] = known
         found: dict[tuple[int, int], list[Fact[Ended]]] = known
         return found
+
+    # ---- Data: the answer to a request that was sent ----
+
+    def _sent(self, position: Position) -> Iterator[Position]:
+        """Yield what became of the request that failed at the position, which an exception or the event itself shows."""
+        if position.depth and position.reason is not Reason.DATA:
+            return
+        if position.edge < 0 and self.graph.at("kind", position.row) in (Kind.EXCEPTION, Kind.LOG, Kind.OUTPUT):
+            found = sent_request(self.facts, position.row)
+            if found is not None:
+                following = self._at(found.row, Reason.DATA, found.text, found.events, position)
+                yield replace(following, is_sent_request=True)
 
     # ---- Resources and awaited strands ----
 

@@ -43,9 +43,18 @@ def cancelled_by(facts: Facts, strand: int, row: int) -> Finding | None:
         return None
     cancel = earlier[-1]
     shown = _interruption(facts, strand, cancel, ns)
-    if shown < 0:
+    if shown < 0 or (cancel.channel == "anyio.scope" and _went_on(facts, strand, shown, ns)):
         return None
     return Finding(KIND, Reason.CONTROL, (cancel_claim(facts, strand, cancel, shown),), (Victim(strand, shown, -1),))
+
+
+def _went_on(facts: Facts, strand: int, shown: int, until_ns: int) -> bool:
+    """Return whether a task waited with success after an interruption: it had left the scope that was cancelled."""
+    begun = facts.graph.at("ts", shown)
+    return any(
+        wait.end == "satisfied" and wait.wake is not None and begun <= wait.begin.ns and wait.wake.ns <= until_ns
+        for wait in facts.waits_of.get(strand, ())
+    )
 
 
 def _interruption(facts: Facts, strand: int, cancel: Fact[Cancel], until_ns: int) -> int:

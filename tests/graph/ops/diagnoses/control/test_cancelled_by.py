@@ -50,3 +50,18 @@ def test_cancelled_by_of_a_row_before_the_interruption_finds_nothing():
     facts = made_run().facts()
     begin = facts.waits[0].begin
     assert cancelled_by(facts, begin.strand, begin.row) is None
+
+
+def test_cancelled_by_of_a_scope_that_the_task_has_left_finds_nothing():
+    made = Made(Random(1))
+    thread = made.thread
+    thread.step("fetch")
+    made.wait(7, "asyncio.future")
+    made.cancel("fetch", channel="anyio.scope")
+    made.wake(7, "asyncio.future", "cancelled")
+    made.wait(8, "asyncio.future")
+    made.wake(8, "asyncio.future")
+    thread.log("later").stop("fetch")
+    facts = made.facts()
+    row = facts.graph.rows_of([Kind.LOG]).tolist()[0]
+    assert cancelled_by(facts, facts.waits[0].strand, row) is None

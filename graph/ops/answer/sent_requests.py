@@ -1,0 +1,99 @@
+"""Find what became of a request that an execution had sent when it failed: its receiver raised, or had not answered yet.
+
+Invariant: the function that sent the request was still running at the failure, so that it had not yet made use of an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clew.graph.ops.answer import phrases
+from clew.graph.ops.causes.why import effects
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.facts.facts import Facts
+from clew.records.format.event import Kind
+
+MOST_ROWS = 5000
+"""The events before a failure among which its request is looked for."""
+_CHANNEL = "traceparent"
+
+
+@dataclass(frozen=True)
+class SentRequest:
+    """What became of a request."""
+
+    row: int
+    """The receiver's event that tells it."""
+    text: str
+    """The same as a sentence without its full stop."""
+    events: tuple[int, ...]
+
+
+def sent_request(facts: Facts, row: int) -> SentRequest | None:
+    """Return what became of the last request that was sent before a failure at a row, None if it was answered well."""
+    sent = _last_sent(facts, row)
+    received = next((effect.event for effect in effects(facts.graph, sent)), -1) if sent >= 0 else -1
+    if received < 0:
+        return None
+    call = _handler(facts, received)
+    return _raised(facts, row, sent, call) or _not_answered(facts, row, sent, call) if call >= 0 else None
+
+
+def _last_sent(facts: Facts, row: int) -> int:
+    """Return the event of sending the last request of the functions that run at a row, -1 if there is none."""
+    graph = facts.graph
+    channel = graph.channel_ids.get(_CHANNEL, -1)
+    start = max(graph.strand_of(row).start, row - MOST_ROWS)
+    for at in (start + np.flatnonzero(graph.kind[start:row] == Kind.SEND)[::-1]).tolist():
+        ext = graph.at("ext", at)
+        if ext < 0 or int(graph.extensions.channel[ext]) != channel:
+            continue
+        call = graph.owner_of(at)
+        if call < 0 or 0 <= graph.exit_of(call) < row:
+            return -1
+        return int(at)
+    return -1
+
+
+def _handler(facts: Facts, received: int) -> int:
+    """Return the first call of the program after a request was received, -1 if there is none."""
+    graph = facts.graph
+    last = int(graph.regions.last[graph.region[received]])
+    rows = np.flatnonzero(graph.kind[received : last + 1] == Kind.ENTER)
+    return received + int(rows[0]) if len(rows) else -1
+
+
+def _raised(facts: Facts, row: int, sent: int, call: int) -> SentRequest | None:
+    graph = facts.graph
+    end = graph.exit_of(call)
+    if end < 0 or graph.at("kind", end) != Kind.UNWIND or graph.at("ts", end) > graph.at("ts", row):
+        return None
+    raised = [fact for fact in facts.exceptions if call < fact.row <= end and fact.text.role == "raised"]
+    if not raised:
+        return None
+    fact = raised[-1]
+    place = words.where(fact.text.at, facts)
+    text = f"{_sent(facts, sent, call)}, which ended with {phrases.exception(fact)}"
+    return SentRequest(fact.row, f"{text}, raised in {place}" if place else text, (sent, call, fact.row, end))
+
+
+def _not_answered(facts: Facts, row: int, sent: int, call: int) -> SentRequest | None:
+    graph = facts.graph
+    end, ns = graph.exit_of(call), graph.at("ts", row)
+    if end >= 0 and graph.at("ts", end) <= ns:
+        return None
+    text = f"{_sent(facts, sent, call)} {words.seconds(ns - graph.at('ts', sent))} earlier, which had not answered yet"
+    wait = next((wait for wait in facts.waits_of.get(graph.at("strand", call), ()) if wait.covers(ns)), None)
+    if wait is None:
+        return SentRequest(call, text, (sent, call))
+    waited = words.waited_for(facts, wait, ns - wait.begin.ns)
+    return SentRequest(wait.begin.row, f"{text}: it had {waited}", (sent, call, wait.begin.row))
+
+
+def _sent(facts: Facts, sent: int, call: int) -> str:
+    """Return `show (Task-7) had sent a request to price (Task-9) of stock`."""
+    graph = facts.graph
+    receiver = f"{words.who(facts, graph.at('strand', call))} of {graph.process_of(call).name}"
+    return f"{words.who(facts, graph.at('strand', sent))} had sent a request to {receiver}"
