@@ -39,9 +39,10 @@ _TYPES = {
     "concurrent.futures.process.BrokenProcessPool": "",
 }
 _BY_PEER = re.compile(r"by (the )?(remote|peer|server|host|other)|unexpectedly|reset", re.I)
-_CLOSERS = frozenset(
-    {"close", "aclose", "shutdown", "__exit__", "__aexit__", "__del__", "dispose", "terminate", "disconnect"}
-)
+_CLOSERS = frozenset({
+    "close", "aclose", "shutdown", "__exit__", "__aexit__", "__del__", "dispose", "terminate", "disconnect", "stop",
+    "cleanup",
+})  # fmt: skip
 _ROLES = ("raised", "handled", "ended", "unretrieved")
 
 
@@ -105,7 +106,7 @@ def _class_of(function: str) -> str:
 def _finding(facts: Facts, fact: Fact[Exception_], closings: dict[str, list[int]]) -> Finding:
     thing = _thing(fact)
     at = where(fact.text.at, facts)
-    message = f": {fact.text.message}" if fact.text.message else ""
+    message = f": {fact.text.message.removesuffix('.')}" if fact.text.message else ""
     used = Claim(
         f"{who(facts, fact.strand)} used {thing} after it was closed{f' in {at}' if at else ''}: {fact.channel}{message}.",
         (fact.row,),

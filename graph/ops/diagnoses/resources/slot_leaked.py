@@ -91,10 +91,8 @@ def _finding(facts: Facts, leaked: list[Holding], waits: list[Waiting]) -> Findi
     taken = f"{words.who(facts, taker.strand)} took {slot} at {words.offset(taker.since_ns)}{f' ({at})' if at else ''}"
     ended = ends[taker.strand]
     events = [*taker.rows, ended.row]
-    how, cancel = (
-        "ended by an error",
-        next((each for each in facts.cancels if _is_for(facts, each.row, taker, ended)), None),
-    )
+    how = "failed"
+    cancel = next((each for each in facts.cancels if _is_for(facts, each.row, taker, ended)), None)
     if ended.cancelled:
         how = "was cancelled"
         if cancel is not None:
@@ -103,7 +101,10 @@ def _finding(facts: Facts, leaked: list[Holding], waits: list[Waiting]) -> Findi
             events.append(cancel.row)
     claims = [
         Claim(first, wait.rows),
-        Claim(f"{taken}, {how} and ended at {words.offset(ended.ns)} without giving it back.", tuple(events)),
+        Claim(
+            f"{taken}, {how}{' and ended' if ended.cancelled else ''} at {words.offset(ended.ns)} without giving it back.",
+            tuple(events),
+        ),
     ]
     if len(leaked) > 1:
         others = words.names(facts, [each.strand for each in leaked[1:]])
