@@ -114,14 +114,15 @@ def plant(kind: str) -> Callable[[Plant], Plant]:
     return register
 
 
-def program(random: Random, kind: str | None) -> Made:
-    """Return a program with a fault of a kind, or with a near miss of a random kind for None; and with noise."""
+def program(random: Random, kind: str | None, near: str = "") -> Made:
+    """Return a program with a fault of a kind, or with a near miss of the kind `near` (of a random one for "") for None; and
+    with noise."""
     folder = Path(tempfile.mkdtemp(prefix="clew-made-"))
     path, info = create_run(folder, name="run", command=["python", "app.py"], spec="", plan=dump(Plan()), cwd=folder)
     save_run(path, info)
     builder = Builder(random, RunFolder(path, info))
     main = builder.thread("MainThread")
-    near = kind or random.choice(sorted(PLANTS))
+    near = kind or near or random.choice(sorted(PLANTS))
     fault = PLANTS[near](builder, kind is None)
     noise(builder)
     main.exit("run", at=5000 * MS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from clew.records.format.event import Kind
+from clew.records.format.facts import Ended
 from tests.support.diagnoses.made import Made
 
 
@@ -45,7 +46,7 @@ def make(random: Random, fault: bool) -> Made:
     made.wake(key, channel, "satisfied" if miss == "went on" else "cancelled")
     thread.exit("consume")
     if miss != "went on":
-        thread.fact(Kind.ENDED, made.key(waiter), "", None)
+        thread.fact(Kind.ENDED, made.key(waiter), "", Ended("cancelled"))
     thread.stop(waiter)
     made.noise(noise)
     if miss != "alone":

@@ -1,0 +1,64 @@
+"""Every kind of fault that programs made as records have, behind one form."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from clew.graph.model.graph import ExecutionGraph
+from tests.support.diagnoses import (
+    cancellation_swallowed,
+    cleanup_interrupted,
+    closed_before_use,
+    endless_reschedule,
+    exception_not_taken,
+    generator,
+    race,
+    reply_of_another,
+    wake_up_lost,
+)
+from tests.support.diagnoses.made import Made
+
+MAKERS: dict[str, Callable[[Random, bool], Made]] = {
+    "cancellation-swallowed": cancellation_swallowed.make,
+    "cancellation-misdirected": cleanup_interrupted.make,
+    "closed-before-use": closed_before_use.make,
+    "endless-reschedule": endless_reschedule.make,
+    "exception-never-taken": exception_not_taken.make,
+    "race": race.make,
+    "reply-of-another": reply_of_another.make,
+    "wake-up-lost": wake_up_lost.make,
+}
+MADE = sorted({*MAKERS, *generator.PLANTS})
+
+
+@dataclass
+class MadeProgram:
+    """A made run, and the names that a finding about its fault must contain."""
+
+    graph: ExecutionGraph
+    folder: Path
+    names: tuple[str, ...]
+
+    def named_by(self, text: str) -> bool:
+        return bool(self.names) and all(name in text for name in self.names)
+
+
+@contextmanager
+def made_program(kind: str, seed: int, fault: bool) -> Iterator[MadeProgram]:
+    """Make a program with a fault of a kind, or a near miss of it; delete its files afterwards."""
+    random = Random(f"{kind} {seed} {fault}")
+    if kind in MAKERS:
+        one = MAKERS[kind](random, fault)
+        made = MadeProgram(one.graph(), one.folder, tuple(one.fault.split()))
+    else:
+        other = generator.program(random, kind if fault else None, near=kind)
+        made = MadeProgram(other.graph(), other.run.folder.parent, other.fault.names if other.fault else ())
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made.folder, ignore_errors=True)
