@@ -1,10 +1,11 @@
-"""Install what the programs need: libraries into folders of a cache, interpreters that are there, servers on free ports."""
+"""Install what the programs need: libraries and environments of other interpreters into a cache, servers on free ports."""
 
 from __future__ import annotations
 
 import contextlib
 import glob
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -16,6 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "real_bugs"
+RECORDER_NEEDS = ("wrapt>=1.16",)
+"""The dependencies that a recorded program needs; the analysis runs in the interpreter that runs the benchmark."""
 
 
 def libraries(pins: tuple[str, ...], python: str, cache: Path = CACHE) -> Path | None:
@@ -45,20 +48,62 @@ def version_of(python: str) -> str:
 
 
 def interpreter(version: str) -> str | None:
-    """Return an interpreter of that version in which `clew` can be imported, None if there is none."""
+    """Return an interpreter of that version with this checkout's `clew`, None if there is no CPython of the version.
+
+    Its environment, with what recording needs, is made in `.cache` at the first call and after changes of the C code.
+    """
     own = f"{sys.version_info[0]}.{sys.version_info[1]}"
     if version in ("", own):
         return sys.executable
-    beside = glob.glob(str(ROOT / ".cache" / "interpreters" / f"*{version}*" / "bin" / "python"))
-    for python in (*beside, shutil.which(f"python{version}")):
-        if python and _has_clew(python):
+    folder = ROOT / ".cache" / "interpreters" / version
+    python, done = folder / "bin" / "python", folder / ".installed"
+    if done.exists() and done.stat().st_mtime > _last_change_of_extensions():
+        return str(python)
+    found = _cpython(version)
+    if found is None:
+        return None
+    print(f"  installing clew for {found}", file=sys.stderr)
+    shutil.rmtree(folder, ignore_errors=True)
+    pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    for command in (
+        [found, "-m", "venv", str(folder)],
+        [*pip, *RECORDER_NEEDS],
+        [*pip, "--no-deps", "-e", str(ROOT)],  # in the checkout, an extension's name tells its version of Python
+    ):
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise OSError(f"clew cannot be installed for {found}: {result.stderr.strip().splitlines()[-1:]}")
+    done.touch()
+    return str(python)
+
+
+def _last_change_of_extensions() -> float:
+    sources = (path for folder in ("records", "instrument") for path in (ROOT / folder).glob("**/csrc/**/*.[ch]"))
+    return max(path.stat().st_mtime for path in sources)
+
+
+def _cpython(version: str) -> str | None:
+    """Return CPython of a version such as "3.12": from PATH, else the newest one that pyenv installed."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    installed = sorted(pyenv.glob(f"{version}.*/bin/python"), key=lambda path: _numbers(path.parts[-3]), reverse=True)
+    for python in (shutil.which(f"python{version}"), *map(str, installed)):
+        if python and _is_cpython(python, version):
             return python
     return None
 
 
-def _has_clew(python: str) -> bool:
-    code = "import clew.instrument.recorder.core"
-    return subprocess.run([python, "-c", code], capture_output=True, check=False).returncode == 0
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def _is_cpython(python: str, version: str) -> bool:
+    """Return whether a program is CPython of the version, with the GIL and `venv`; a shim of pyenv may be none."""
+    code = (
+        "import sys, sysconfig, venv, ensurepip; print(sys.implementation.name, '%d.%d' % sys.version_info[:2], "
+        "sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
+    )
+    result = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    return result.stdout.split() == ["cpython", version, "0"]
 
 
 @contextlib.contextmanager
