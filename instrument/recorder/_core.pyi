@@ -163,6 +163,7 @@ def watch_task_waits(
     stream: int,
     describe: Callable[[Any], bytes | None],
     limit: Callable[[Any], float | None],
+    cancelled_error: type[BaseException],
     /,
 ) -> bool:
     """Record what tasks of the C type wait for. Return False if this Python's tasks are not supported.
@@ -203,10 +204,11 @@ def holding(
     """
 
 def watch_cancels(channel: int, redacted: Callable[[str], str], /) -> None: ...
-def asking(channel: int, site: int, deadline: bool, by: int, /) -> tuple[int, int, bool, int]:
+def asking(channel: int, site: int, deadline: bool, by: int, owner: int, /) -> tuple[int, int, bool, int, int]:
     """Set for whom this thread's cancellations are asked, and return the previous setting; channel 0 means the caller.
 
     `site` is used if no line of the program is on the stack. `by`, if not 0, asks for each task once.
+    `owner` is the key of the task that entered the scope, or 0.
     """
 
 def asking_once(future: object, channel: int, deadline: bool, /) -> None: ...

@@ -58,6 +58,11 @@ class Wait(NamedTuple):
     stack: int = 0
     """The number of the stack, 0 for none: facts of a process with the same number have the same `at`, which only the first
     of them contains."""
+    cancelling: int = 0
+    """How many accepted requests for cancellation the task has not taken back by `uncancel`; 0 also where the next one
+    interrupts this wait at once."""
+    handling: bool = False
+    """Whether the task waits while it handles a CancelledError, as a clean-up does; only told if `cancelling` is not 0."""
 
 
 class Wake(NamedTuple):
@@ -67,6 +72,8 @@ class Wake(NamedTuple):
     """"satisfied", "timeout", "cancelled", or "failed" (by another exception)."""
     given: bool = False
     """Whether what it waited for had been given to it when it was cancelled (or timed out)."""
+    empty: bool = False
+    """Whether what was given is None, so that it only woke the waiter."""
 
 
 class Exception_(NamedTuple):
@@ -97,6 +104,8 @@ class Cancel(NamedTuple):
     at: tuple[Frame, ...] = ()
     accepted: bool = True
     """Whether the target was still running."""
+    own: bool = False
+    """Whether the target itself entered the scope (a time limit, a task group) that asks for it."""
     stack: int = 0
     """As in `Wait`."""
 

@@ -17,6 +17,8 @@ from clew.instrument.recorder.interned_strings import intern
 from clew.instrument.recorder.redaction import current
 
 _MOST_SCOPES = 1000
+_Asking = tuple[int, int, bool, int, int]
+"""The arguments of `core.asking`."""
 
 
 def install() -> None:
@@ -27,14 +29,14 @@ def install() -> None:
     when_imported("concurrent.futures._base", _patch_executor_futures)
 
 
-def _on_behalf(function: Any, asking: Callable[..., tuple[int, int, bool, int] | None], parameters: int = 1) -> None:
+def _on_behalf(function: Any, asking: Callable[..., _Asking | None], parameters: int = 1) -> None:
     """Make `function` ask for cancellations on behalf of what `asking` returns for its arguments; see `core.asking`."""
 
-    def enter(*arguments: Any) -> tuple[int, int, bool, int] | None:
+    def enter(*arguments: Any) -> _Asking | None:
         behalf = asking(*arguments)
         return None if behalf is None else core.asking(*behalf)
 
-    def leave(before: tuple[int, int, bool, int], _result: Any) -> None:
+    def leave(before: _Asking, _result: Any) -> None:
         core.asking(*before)
 
     hook(function, enter, leave, parameters)
@@ -53,7 +55,11 @@ def _patch_tasks(module: Any) -> None:
 
 def _patch_timeouts(module: Any) -> None:
     channel = intern("asyncio.timeout")
-    _on_behalf(module.Timeout._on_timeout, lambda block: (channel, getattr(block, "_clew_site", 0), True, 0))
+
+    def behalf(block: Any) -> _Asking:
+        return channel, getattr(block, "_clew_site", 0), True, 0, core.strand_key(block._task)
+
+    _on_behalf(module.Timeout._on_timeout, behalf)
 
 
 def _patch_groups(module: Any) -> None:
@@ -63,8 +69,8 @@ def _patch_groups(module: Any) -> None:
     def entered(group: Any) -> None:
         group._clew_site = core.stack_site()
 
-    def behalf(group: Any) -> tuple[int, int, bool, int]:
-        return channel, getattr(group, "_clew_site", 0), False, 0
+    def behalf(group: Any) -> _Asking:
+        return channel, getattr(group, "_clew_site", 0), False, 0, core.strand_key(group._parent_task)
 
     hook(group.__aenter__, entered)
     _on_behalf(group._abort, behalf)
@@ -74,7 +80,7 @@ def _patch_groups(module: Any) -> None:
 def _patch_scopes(module: Any) -> None:
     scope_class = module.CancelScope
     channel = intern("anyio.scope")
-    scopes: dict[int, tuple[int, int, bool, int]] = {}
+    scopes: dict[int, _Asking] = {}
     """For whom each scope asks, by its address: set when the scope is cancelled, before its first request."""
     expiring: list[object] = []
 
@@ -84,10 +90,11 @@ def _patch_scopes(module: Any) -> None:
         deadline = any(scope is each for each in expiring)
         if len(scopes) >= _MOST_SCOPES:
             scopes.clear()
-        scopes[id(scope)] = channel, core.stack_site(), deadline, fresh_key()
         host = scope._host_task
-        before = core.asking(*scopes[id(scope)][:3], 0)
-        core.cancel_asked(core.strand_key(host) if host else 0, channel, host.get_name() if host else "", True, None)
+        owner = core.strand_key(host) if host else 0
+        scopes[id(scope)] = channel, core.stack_site(), deadline, fresh_key(), owner
+        before = core.asking(*scopes[id(scope)][:3], 0, owner)
+        core.cancel_asked(owner, channel, host.get_name() if host else "", True, None)
         core.asking(*before)
 
     def timing_out(scope: Any) -> object:
@@ -101,7 +108,7 @@ def _patch_scopes(module: Any) -> None:
     def timed_out(scope: object, _result: Any) -> None:
         expiring[:] = [each for each in expiring if each is not scope]
 
-    def delivering(scope: Any, origin: Any = None) -> tuple[int, int, bool, int] | None:
+    def delivering(scope: Any, origin: Any = None) -> _Asking | None:
         return scopes.get(id(scope if origin is None else origin))
 
     hook(scope_class.cancel, asked)

@@ -42,7 +42,8 @@ def _patch_tasks(module: Any) -> None:
 
     task, future = intern("asyncio.task"), intern("asyncio.future")
     sleep, stream = intern("asyncio.sleep"), intern("asyncio.stream")
-    if not core.watch_task_waits(events.TimerHandle, task, future, sleep, stream, describe, time_limits.limit_of):
+    about = describe, time_limits.limit_of, module.exceptions.CancelledError
+    if not core.watch_task_waits(events.TimerHandle, task, future, sleep, stream, *about):
         note("what tasks wait for is not recorded: the tasks of this Python are not supported")
         return
     _patch_shield(module)

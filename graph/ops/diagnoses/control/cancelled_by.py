@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from clew.graph.ops.causes.state_waits import edges_into
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.places import fact_place, in_brackets
 from clew.graph.ops.diagnoses.words import offset, who
 from clew.graph.ops.facts.facts import Fact, Facts
-from clew.records.format.facts import Cancel
+from clew.records.format.facts import Cancel, Ended
 
 KIND = "cancelled-by"
-_SCOPES = {
-    "asyncio.timeout": "the time limit",
-    "asyncio.taskgroup": "the task group",
-    "anyio.scope": "the cancel scope",
-}
+_SCOPES = {"asyncio.timeout": "the time limit", "anyio.scope": "the cancel scope"}
 
 
 def cancels_of(facts: Facts) -> dict[int, list[Fact[Cancel]]]:
@@ -74,8 +71,14 @@ def cancel_claim(facts: Facts, strand: int, cancel: Fact[Cancel], *more: int) ->
     """Return the sentence that says who cancelled a task, where and when."""
     task, at = who(facts, strand), in_brackets(fact_place(facts, cancel))
     scope = _SCOPES.get(cancel.channel, "")
+    rows = cancel.row, *more
     if cancel.text.deadline:
         text = f"A time limit cancelled {task} at {offset(cancel.ns)}{at}"
+    elif cancel.channel == "asyncio.taskgroup":
+        failed = _failed_before(facts, cancel)
+        because = f", because {who(facts, failed.strand)} failed" if failed else ""
+        text = f"Its task group cancelled {task} at {offset(cancel.ns)}{at}{because}"
+        rows = (*rows, failed.row) if failed else rows
     elif scope:
         name = f" {cancel.text.target}" if cancel.text.target and cancel.text.target != task else ""
         text = f"{who(facts, cancel.strand)} cancelled {scope}{name} of {task} at {offset(cancel.ns)}{at}"
@@ -85,7 +88,17 @@ def cancel_claim(facts: Facts, strand: int, cancel: Fact[Cancel], *more: int) ->
         text = f"{who(facts, cancel.strand)} cancelled {task} at {offset(cancel.ns)}{at}"
     # The message of a scope is made by its library: it repeats who and names addresses.
     message = f": {cancel.text.message}" if cancel.text.message and not scope else ""
-    return Claim(f"{text}{message}.", (cancel.row, *more))
+    return Claim(f"{text}{message}.", rows)
+
+
+def _failed_before(facts: Facts, cancel: Fact[Cancel]) -> Fact[Ended] | None:
+    """Return the failure of the task whose end made a task group cancel its tasks, None if that was not recorded."""
+    graph = facts.graph
+    for edge in reversed(edges_into(graph, graph.at("region", cancel.row), cancel.row)):
+        ended = facts.ended.get(graph.at("strand", int(graph.edge_src[edge])))
+        if ended and ended.text.end == "failed":
+            return ended
+    return None
 
 
 def find(facts: Facts) -> list[Finding]:

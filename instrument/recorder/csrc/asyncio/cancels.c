@@ -23,6 +23,7 @@ static __thread struct asking {
     uint32_t channel; /* 0: nobody's but the caller's */
     bool deadline;
     uint64_t site, by; /* `by` asks for each task only once, unless it is 0 */
+    uint64_t owner;    /* the key of the task that entered the scope that asks, or 0 */
 } asking;
 static __thread int passing_on;
 /* The same for the next request of one future. */
@@ -70,6 +71,7 @@ static bool write_cancel(uint64_t key, PyObject *name, bool accepted, PyObject *
     }
     used += put_text("target", name, text + used, sizeof text - used);
     if (deadline) used += (size_t)snprintf(text + used, sizeof text - used, ",\"deadline\":true");
+    if (asking.owner && asking.owner == key) used += (size_t)snprintf(text + used, sizeof text - used, ",\"own\":true");
     if (!accepted) used += (size_t)snprintf(text + used, sizeof text - used, ",\"accepted\":false");
     used += stack_fields(&stack, text + used, sizeof text - used - 1);
     if (used) {
@@ -120,6 +122,7 @@ void cancel_task(PyObject *task, PyObject *const *arguments, Py_ssize_t count, P
     strand = table_find(&strands, task);
     if (!strand || !accepted) return;
     strand->timed_out = deadline;
+    strand->asked = true;
     strand->cancelled_by = behalf.by;
 }
 
@@ -145,14 +148,15 @@ PyObject *core_watch_cancels(PyObject *module, PyObject *arguments) {
 PyObject *core_asking(PyObject *module, PyObject *arguments) {
     struct asking old = asking, new = {0};
     int deadline;
-    unsigned long long site, by;
-    if (!PyArg_ParseTuple(arguments, "IKpK:asking", &new.channel, &site, &deadline, &by)) return NULL;
+    unsigned long long site, by, owner;
+    if (!PyArg_ParseTuple(arguments, "IKpKK:asking", &new.channel, &site, &deadline, &by, &owner)) return NULL;
     new.site = site;
     new.by = by;
+    new.owner = owner;
     new.deadline = deadline;
     asking = new;
-    return Py_BuildValue("IKOK", old.channel, (unsigned long long)old.site, old.deadline ? Py_True : Py_False,
-                         (unsigned long long)old.by);
+    return Py_BuildValue("IKOKK", old.channel, (unsigned long long)old.site, old.deadline ? Py_True : Py_False,
+                         (unsigned long long)old.by, (unsigned long long)old.owner);
 }
 
 PyObject *core_asking_once(PyObject *module, PyObject *arguments) {

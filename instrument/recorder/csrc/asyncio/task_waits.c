@@ -15,15 +15,17 @@
 #include "trace_format.h"
 
 #define WAIT_TEXT (STACK_TEXT + 1024)
+#define MOST_CONTEXTS 8
 
 static struct table awaited; /* C futures; the key and the channel of a WAIT, and its fields as bytes */
 
 static struct {
     uint32_t task, future, sleep, stream; /* channels */
-    getter fut_waiter, must_cancel, exception;
-    PyCFunction cancelled;
-    PyObject *describe; /* Owned: describe(future) -> bytes, the fields for a future of a subclass */
-    PyObject *limit;    /* Owned: limit(task) -> float | None, of the blocks that the task runs in */
+    getter fut_waiter, must_cancel, exception, result;
+    PyCFunction cancelled, cancelling;
+    PyTypeObject *cancelled_error; /* Owned */
+    PyObject *describe;            /* Owned: describe(future) -> bytes, the fields for a future of a subclass */
+    PyObject *limit;               /* Owned: limit(task) -> float | None, of the blocks that the task runs in */
 } waits;
 
 static __thread struct {
@@ -40,6 +42,13 @@ static getter getter_of(PyTypeObject *type, const char *name) {
 
 static inline bool is_true(PyObject *value) {
     bool yes = value == Py_True;
+    Py_XDECREF(value);
+    if (UNLIKELY(!value)) PyErr_Clear();
+    return yes;
+}
+
+static inline bool is_none(PyObject *value) {
+    bool yes = value == Py_None;
     Py_XDECREF(value);
     if (UNLIKELY(!value)) PyErr_Clear();
     return yes;
@@ -85,6 +94,18 @@ static COLD void take_announced(PyObject *future) {
     Py_CLEAR(next.fields);
 }
 
+/* Is a CancelledError handled by an `except`, a `finally` or a `with` on the stack? */
+static COLD bool handles_cancellation(void) {
+    PyObject *handled = PyErr_GetHandledException();
+    bool found = false;
+    for (int depth = 0; depth < MOST_CONTEXTS && handled && PyExceptionInstance_Check(handled) && !found; depth++) {
+        found = PyType_IsSubtype(Py_TYPE(handled), waits.cancelled_error);
+        Py_SETREF(handled, PyException_GetContext(handled));
+    }
+    Py_XDECREF(handled);
+    return found;
+}
+
 void wait_awaited(PyObject *future) {
     struct runs *here = runs;
     if (!here || !here->depth || here->depth > MAX_RUNS || !here->run[here->depth - 1].task || !waits.fut_waiter) return;
@@ -92,6 +113,8 @@ void wait_awaited(PyObject *future) {
     PyErr_Fetch(&type, &value, &traceback);
     stack_capture(&here->stack);
     here->awaited = future;
+    struct beside *strand = table_find(&strands, here->run[here->depth - 1].task);
+    here->handling = strand && UNLIKELY(strand->asked) && handles_cancellation();
     if (UNLIKELY(next.function)) take_announced(future);
     PyErr_Restore(type, value, traceback);
 }
@@ -118,6 +141,18 @@ static size_t put_limit(PyObject *task, char *out, size_t room) {
     return written > 0 && (size_t)written < room ? (size_t)written : 0;
 }
 
+/* How many requests to cancel itself the task neither took back nor will get at once. */
+static COLD size_t put_cancelling(PyObject *task, struct beside *strand, bool handling, char *out, size_t room) {
+    PyObject *number = waits.cancelling ? waits.cancelling(task, NULL) : NULL;
+    long count = number && PyLong_CheckExact(number) ? PyLong_AsLong(number) : 0;
+    Py_XDECREF(number);
+    PyErr_Clear();
+    if (count <= 0) strand->asked = false;
+    if (count <= 0 || is_true(waits.must_cancel(task, NULL))) return 0;
+    int written = snprintf(out, room, ",\"cancelling\":%ld%s", count, handling ? ",\"handling\":true" : "");
+    return written > 0 && (size_t)written < room ? (size_t)written : 0;
+}
+
 static size_t put_bytes(PyObject *fields, char *out, size_t room) {
     size_t size = fields && PyBytes_Check(fields) ? (size_t)PyBytes_GET_SIZE(fields) : 0;
     if (!size || size + 1 >= room) return 0;
@@ -136,7 +171,7 @@ static struct beside *learn(PyObject *future, uint8_t innermost) {
     return about;
 }
 
-static void write_wait(PyObject *task, PyObject *future, const struct call_stack *stack) {
+static void write_wait(PyObject *task, PyObject *future, const struct call_stack *stack, bool handling) {
     char text[WAIT_TEXT];
     size_t used = 0;
     uint64_t key = 0;
@@ -162,6 +197,8 @@ static void write_wait(PyObject *task, PyObject *future, const struct call_stack
     if (fields && PyBytes_Check(fields) && strstr(PyBytes_AS_STRING(fields), "\"target")) channel = waits.task;
     Py_XDECREF(fields);
     struct beside *strand = table_find(&strands, task);
+    if (strand && UNLIKELY(strand->asked))
+        used += put_cancelling(task, strand, handling, text + used, sizeof text - STACK_TEXT - used);
     if (strand && strand->limited) used += put_limit(task, text + used, sizeof text - STACK_TEXT - used);
     used += stack_fields(stack, text + used, sizeof text - used - 1);
     if (used) {
@@ -188,7 +225,8 @@ void task_wait_begin(PyObject *task) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     struct call_stack none = {.origin = CLEW};
-    write_wait(task, future, here && here->awaited == future ? &here->stack : &none);
+    bool known = here && here->awaited == future;
+    write_wait(task, future, known ? &here->stack : &none, !known || here->handling);
     if (here) here->awaited = NULL;
     Py_CLEAR(next.function);
     Py_CLEAR(next.fields);
@@ -200,13 +238,17 @@ void task_wait_end(PyObject *task, const struct beside *was, PyObject *waking) {
     static const char cancelled[] = "{\"end\":\"cancelled\"}", timeout[] = "{\"end\":\"timeout\"}",
                       failed[] = "{\"end\":\"failed\"}";
     static const char given[] = "{\"end\":\"cancelled\",\"given\":true}", late[] = "{\"end\":\"timeout\",\"given\":true}";
+    static const char given_none[] = "{\"end\":\"cancelled\",\"given\":true,\"empty\":true}",
+                      late_none[] = "{\"end\":\"timeout\",\"given\":true,\"empty\":true}";
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     const char *text = "";
     bool known = waking && is_future(waking);
     if (is_true(waits.must_cancel(task, NULL))) {
         bool finished = known && !is_true(waits.cancelled(waking, NULL));
-        text = finished ? (was->timed_out ? late : given) : was->timed_out ? timeout : cancelled;
+        bool empty = finished && is_none(waits.result(waking, NULL)) && is_none(waits.exception(waking, NULL));
+        if (finished) text = was->timed_out ? (empty ? late_none : late) : empty ? given_none : given;
+        else text = was->timed_out ? timeout : cancelled;
     } else if (known && is_true(waits.cancelled(waking, NULL))) {
         text = was->timed_out ? timeout : cancelled;
     } else if (known) {
@@ -357,18 +399,21 @@ PyObject *core_holding(PyObject *module, PyObject *arguments) {
 /* ---- Calls of the adapters ---- */
 
 PyObject *core_watch_task_waits(PyObject *module, PyObject *arguments) {
-    PyObject *timer, *describe, *limit;
+    PyObject *timer, *describe, *limit, *cancelled_error;
     unsigned int task, future, sleep, stream;
-    if (!PyArg_ParseTuple(arguments, "O!IIIIOO:watch_task_waits", &PyType_Type, &timer, &task, &future, &sleep, &stream,
-                          &describe, &limit))
+    if (!PyArg_ParseTuple(arguments, "O!IIIIOOO!:watch_task_waits", &PyType_Type, &timer, &task, &future, &sleep, &stream,
+                          &describe, &limit, &PyType_Type, &cancelled_error))
         return NULL;
     if (!aio.future || !aio.task) Py_RETURN_FALSE;
     getter fut_waiter = getter_of(aio.task, "_fut_waiter");
     waits.must_cancel = getter_of(aio.task, "_must_cancel");
     waits.exception = getter_of(aio.future, "_exception");
+    waits.result = getter_of(aio.future, "_result");
     waits.cancelled = plain_method(aio.future, "cancelled");
     PyErr_Clear();
-    if (!fut_waiter || !waits.must_cancel || !waits.exception || !waits.cancelled) {
+    waits.cancelling = plain_method(aio.task, "cancelling");
+    PyErr_Clear();
+    if (!fut_waiter || !waits.must_cancel || !waits.exception || !waits.result || !waits.cancelled) {
         waits.cancelled = NULL;
         Py_RETURN_FALSE;
     }
@@ -378,6 +423,7 @@ PyObject *core_watch_task_waits(PyObject *module, PyObject *arguments) {
     waits.stream = stream;
     Py_XSETREF(waits.describe, Py_NewRef(describe));
     Py_XSETREF(waits.limit, Py_NewRef(limit));
+    Py_XSETREF(waits.cancelled_error, (PyTypeObject *)Py_NewRef(cancelled_error));
     Py_XSETREF(aio.timer, (PyTypeObject *)Py_NewRef(timer));
     waits.fut_waiter = fut_waiter;
     Py_RETURN_TRUE;

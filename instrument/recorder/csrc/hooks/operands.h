@@ -80,6 +80,7 @@ struct beside {
     PyObject *coroutine; /* Owned: of a task, its coroutine's name; of a future that is awaited, its fields of a WAIT */
     bool cancelled;      /* of a task, by code that no handle runs */
     bool limited;        /* of a task, it may run in a block with a time limit */
+    bool asked;          /* of a task, it was asked to cancel itself, and may not have taken that back */
     bool timed_out;      /* of a task, a time limit asked for its cancellation; of a future, a time limit released it */
     uint32_t channel;    /* of a WAIT of a task, 0 when it waits for nothing; of a future that is awaited */
     uint64_t wait_site, wait_key, cancelled_by;
