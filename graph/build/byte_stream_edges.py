@@ -5,7 +5,7 @@ A record's text is a claim or a mark about one direction of a stream:
 - "480-" means that the process knows nothing from that offset on;
 - "=480" means that the process takes over from that offset on, which the process before it does not know. "~480" is the same,
   but needs proof that the counts of both sides agree;
-- "480$" means that the stream ends there.
+- "480$" means that the stream ends there: a read saw it, or a call closed the writing end. Only what a read saw is a proof.
 Each write of a process withdraws what its earlier writes claimed after the write's beginning, even if the write is empty
 ("300-300"). Invariant: a byte that two processes may have written or read has no edge, and neither has any byte after it.
 A stream that was read before it was written has no edges.
@@ -89,7 +89,8 @@ def _marked(taken: _Taken, writes: bool, text: str) -> _Taken:
     if found is None or bool(found[1]) == bool(found[3]):
         return taken
     if found[3]:
-        taken.ends.append(int(found[2]))
+        if not writes:
+            taken.ends.append(int(found[2]))
         return taken
     (taken.writes if writes else taken.reads).append(int(found[2]))
     return taken._replace(doubted=taken.doubted or found[1] == "~")

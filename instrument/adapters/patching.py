@@ -149,17 +149,17 @@ def hook(
     _hooked.add(function.__code__)
 
 
-def hook_end(function: Any, ended: Callable[[Any, bool], None]) -> None:
-    """Call `ended` at each end of a Python function, with its first argument and whether it ends by an exception.
+def hook_end(function: Any, ended: Callable[[Any, BaseException | None], None]) -> None:
+    """Call `ended` at each end of a Python function, with its first argument and the exception that it ends by, if any.
 
     It supports coroutine functions, whose calls overlap, so that `hook` could not match their ends. Otherwise like `hook`.
     """
     if function.__code__ in _hooked:
         return
 
-    def end(raised: bool, _outcome: object, subject: Any) -> None:
+    def end(raised: bool, outcome: Any, subject: Any) -> None:
         with contextlib.suppress(Exception):
-            ended(subject, raised)
+            ended(subject, outcome if raised else None)
 
     at_exit, at_unwind = (Call(Quiet(functools.partial(end, raised)), (0,)) for raised in (False, True))
     _place(function, _calling(Probes(0, after_exit=at_exit, after_unwind=at_unwind)))

@@ -274,6 +274,16 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
         edge_title="{target} read bytes that {source} wrote to a connection",
     ),
     "asyncio.stream": Mechanism(link="message", wait="network"),
+    "anyio.stream": Mechanism(
+        link="message",
+        wait="queue",
+        noun="the end of a stream",
+        given="closed",
+        taken="seen",
+        source_title="ended a stream, or a send into it",
+        target_title="saw the end of a stream",
+        edge_title="{target} saw the end of a stream that {source} closed or was to send into",
+    ),
     "pipe": Mechanism(
         link="message",
         wait="pipe",

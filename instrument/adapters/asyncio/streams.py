@@ -39,6 +39,7 @@ def _patch(module: Any) -> None:
     reader_class = module.StreamReader
     emit, channel = core.emit, intern("asyncio.stream")
     feed_site, read_site = adapter_site(reader_class.feed_data), adapter_site(reader_class.read)
+    end_site = adapter_site(reader_class.feed_eof)
 
     def fed_to(reader: Any) -> _Fed:
         fed: _Fed | None = reader.__dict__.get("_clew_fed")
@@ -56,9 +57,9 @@ def _patch(module: Any) -> None:
     def ending(reader: Any) -> None:
         if not reader._eof:
             key = fed_to(reader).end = fresh_key()
-            emit(Kind.SEND, feed_site, key, channel)
+            emit(Kind.SEND, end_site, key, channel)
 
-    def read(reader: Any, raised: bool) -> None:
+    def read(reader: Any, error: BaseException | None) -> None:
         fed: _Fed | None = reader.__dict__.get("_clew_fed")
         if fed is None:
             return
@@ -71,7 +72,7 @@ def _patch(module: Any) -> None:
             if end > fed.taken:
                 break
             fed.feeds.popleft()
-        if fed.end and reader._eof and not reader._buffer and (raised or fed.taken == before):
+        if fed.end and reader._eof and not reader._buffer and (error is not None or fed.taken == before):
             emit(Kind.JOIN, read_site, fed.end, channel)
 
     hook(reader_class.feed_data, feeding, parameters=2)

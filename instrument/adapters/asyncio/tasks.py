@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clew.instrument.adapters.asyncio import cancellation, locks, streams, time_limits, waits
+from clew.instrument.adapters.asyncio import cancellation, locks, memory_streams, streams, time_limits, waits
 from clew.instrument.adapters.patching import adapter_site, hook_return, inner_code, operate, rename_in, when_imported
 from clew.instrument.propagation.traceparent import fresh_key
 from clew.instrument.recorder.core import core
@@ -28,6 +28,7 @@ _collectors: list[object] = []
 def install() -> None:
     locks.install()
     streams.install()
+    memory_streams.install()
     when_imported("asyncio.events", _patch_handles)
     when_imported("asyncio.futures", _patch_futures)
     when_imported("asyncio.tasks", _patch_tasks)

@@ -162,8 +162,8 @@ def _patch_asyncio(module: Any) -> None:
             transport._clew_start = popen._clew_start
         return popen
 
-    def waited(transport: Any, raised: bool) -> None:
-        if not raised and hasattr(transport, "_clew_start"):
+    def waited(transport: Any, error: BaseException | None) -> None:
+        if error is None and hasattr(transport, "_clew_start"):
             ended(transport._clew_start, wait_site)
 
     hook(transport_class._process_exited, exiting, found)

@@ -74,6 +74,8 @@ def test_byte_stream_end_proves_a_takeover(mark, unproved):
     records = (W, 0, "+0-"), (W, 5, mark + "0"), (W, 5, "0-10"), (R, 1, "+0-10")
     assert pairs(*records) == unproved
     assert pairs(*records, (R, 1, "10$")) == [(2, 3)]
+    # That an end was closed proves nothing: another process may have it, too.
+    assert pairs(*records, (W, 5, "10$")) == unproved
     # Somebody wrote bytes that were not counted.
     assert pairs(*records, (R, 1, "10-15"), (R, 1, "15$")) == []
     assert pairs(*records, (R, 1, "10-15")) == []

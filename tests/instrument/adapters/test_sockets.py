@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from clew.graph.build.builder import build
-from clew.records.format.event import EdgeKind
+from clew.records.format.event import EdgeKind, Kind
 
 ALL = ("threads", "executors", "queues", "tasks", "processes", "http", "sockets")
 
@@ -389,3 +389,39 @@ def test_sockets_adapter_without_a_socket_is_noted_and_records_no_edges(recorded
     )
     assert run.stdout == "['socket.__new__'] b'onetwo'\n"
     assert edges(run) == Counter()
+
+
+def test_socket_ends_are_recorded_where_they_are_closed_and_seen(recorded):
+    run = recorded(
+        """
+        import socket
+
+        one, two = socket.socketpair()
+        def send(): one.sendall(b"abc")
+        def shut(): one.shutdown(socket.SHUT_WR)
+        def read(): assert two.recv(9) == b"abc"
+        def peek(): assert two.recv(9, socket.MSG_PEEK) == b""
+        def read_nothing(): assert two.recv(0) == b""
+        def see(): assert two.recv(9) == b"" and two.recv_into(bytearray(3)) == 0
+        def close(): one.close(); two.close()
+        send(); read(); shut(); read_nothing(); peek(); see(); close()
+
+        kept, copy = socket.socketpair()
+        again = copy.dup()
+        def close_one_of_two(): copy.close()
+        def close_last(): again.close()
+        close_one_of_two(); kept.sendall(b"x"); close_last()
+        """
+    )
+    graph, _ = build(run.folder)
+    ends = [
+        (name_of(graph, row), Kind(graph.at("kind", row)).name, graph.text(row))
+        for row in range(len(graph))
+        if graph.at("ext", row) >= 0 and graph.channel(row) == "socket" and graph.text(row).endswith("$")
+    ]
+    assert ends == [
+        ("shut", "SEND", "3$"),
+        ("see", "JOIN", "3$"),
+        ("close", "SEND", "0$"),
+        ("close_last", "SEND", "0$"),
+    ]

@@ -83,7 +83,10 @@ def _end(facts: Facts, process: int, key: int, rows: list[int]) -> End | None:
     uses: list[Use] = []
     writes, arrivals = [], []
     for row in rows:
-        claim = _CLAIM.fullmatch(graph.text(row))
+        text = graph.text(row)
+        claim = _CLAIM.fullmatch(text)
+        if claim is None and text.endswith("$"):
+            continue
         if claim is None:
             return None
         kind = Kind(graph.at("kind", row))

@@ -56,6 +56,19 @@ COLD void course_lose(struct stream *stream, struct course *course) {
     course_record(stream, course, course->at, ENDLESS);
 }
 
+COLD void stream_end(struct stream *stream) {
+    if (!stream || stream->channel != streams.socket_channel || stream->shut || stream->out.state) return;
+    stream->shut = true;
+    course_mark(stream, &stream->out, "", "$");
+}
+
+void stream_close(long fd) {
+    struct stream *stream = stream_at(fd);
+    if (!stream) return;
+    if (stream->users == 1) stream_end(stream_of(fd));
+    stream_drop(fd);
+}
+
 COLD void courses_note(void) {
     static const char what[] = "sockets: several threads used one end of a connection or a pipe at once: its bytes can't be "
                                "told apart, and it has no edges from there on";

@@ -5,7 +5,8 @@
  * connection. The graph builder compares the two. A partial write claims more bytes than it wrote; the next write,
  * which begins where the partial write ended, corrects this. If the count is lost, "from-" marks the offset from
  * which it is unknown. "=from" marks a known offset; it comes from the program that received the end at this offset
- * and is its only user. "to$" is the end of a pipe, seen by a read. Invariant: uncertainty is always recorded before
+ * and is its only user. "to$" is the end of a stream: a JOIN of a read that saw it, or a SEND of the call that closed or
+ * shut down this end of a connection. Invariant: uncertainty is always recorded before
  * it can mislead. All code except the calls themselves runs with the GIL held. */
 #ifndef CLEW_STREAMS_BYTE_OFFSETS_H
 #define CLEW_STREAMS_BYTE_OFFSETS_H
@@ -24,6 +25,12 @@ void course_record(struct stream *stream, struct course *course, uint64_t from, 
 COLD void course_mark(struct stream *stream, struct course *course, const char *before, const char *after);
 
 COLD void course_lose(struct stream *stream, struct course *course);
+
+/* Records that this end of a connection writes no more. Nothing is recorded of a stream that is lost, or NULL. */
+COLD void stream_end(struct stream *stream);
+
+/* A descriptor is about to be closed: the last one of a connection ends it. */
+void stream_close(long fd);
 
 COLD void courses_note(void);
 

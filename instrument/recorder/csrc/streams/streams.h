@@ -35,6 +35,7 @@ struct stream {
     uint8_t naming;
     bool adopted; /* this program was given it as one of its standard streams */
     bool over;    /* its end was seen and recorded */
+    bool shut;    /* this end writes no more, which was recorded */
     struct course out, in;
 };
 

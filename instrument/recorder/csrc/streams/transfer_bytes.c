@@ -93,6 +93,11 @@ COLD void stream_look_for_end(struct transfer *transfer, struct stream *stream, 
     bool of_module = transfer->owner == OF_MODULE, all = transfer->does == RECEIVES_ALL;
     PyObject *wanted = given->count > of_module ? given->arguments[of_module] : NULL;
     if (result == Py_None || stream->in.state) return;
+    if (!result) {
+        stream->over = transfer->owner == OF_SOCKET && PyErr_ExceptionMatches(PyExc_ConnectionResetError);
+        if (stream->over) course_mark(stream, &stream->in, "", "$");
+        return;
+    }
     if (!all && !of_module && transfer == &transfers[OF_FILE_read]) all = !wanted || wanted == Py_None || as_number(wanted) < 0;
     if (all) {
         int flags = fcntl(own_descriptor(given->object), F_GETFL);

@@ -63,7 +63,8 @@ bool flags_plain(long flags);
 
 long flags_of(struct transfer *transfer, PyObject *const *arguments, Py_ssize_t count, PyObject *names);
 
-/* Says where the end of a pipe is, if a read saw it: one of all there is, that may wait for it, or one that got nothing. */
+/* Says where the end of a stream is, if a read saw it: one of all there is, that may wait for it, one that got nothing, or one
+ * of a connection that was reset. */
 COLD void stream_look_for_end(struct transfer *transfer, struct stream *stream, uint64_t went, PyObject *result,
                               const struct given *given);
 
@@ -84,8 +85,7 @@ static inline PyObject *transfer_bytes(struct transfer *transfer, struct stream 
             course_lose(stream, course); /* some may have gone */
         uint64_t went = all ? length : amount(result);
         course_end(stream, course, length, went);
-        if (transfer->owner != OF_SOCKET && transfer->does >= RECEIVES && result && !stream->over &&
-            (!went || transfer->owner == OF_FILE))
+        if (transfer->does >= RECEIVES && !stream->over && (!went || transfer->owner == OF_FILE))
             stream_look_for_end(transfer, stream, went, result, given);
     }
     stream_leave(stream);

@@ -23,6 +23,7 @@ enum doing {
     ACCEPTS,
     CLOSES,
     CLOSES_RANGE,
+    SHUTS,
     MAKES_PIPE,
     MAKES_PAIR,
     COPIES,
@@ -51,6 +52,7 @@ enum doing {
     X(connect_ex, OF_SOCKET, CONNECTS, -1, -1)     \
     X(_accept, OF_SOCKET, ACCEPTS, -1, -1)         \
     X(close, OF_SOCKET, CLOSES, -1, -1)            \
+    X(shutdown, OF_SOCKET, SHUTS, -1, -1)          \
     X(write, OF_FILE, SENDS, 0, -1)                \
     X(read, OF_FILE, RECEIVES, -1, -1)             \
     X(readinto, OF_FILE, RECEIVES, -1, -1)         \

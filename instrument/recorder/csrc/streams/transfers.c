@@ -38,11 +38,17 @@ static PyObject *transfer_acts(struct transfer *transfer, PyObject *self_object,
             Py_XDECREF(closes);
             PyErr_Clear();
         }
-        stream_drop(fd);
+        stream_close(fd);
         break;
+    case SHUTS: {
+        long how = count ? as_number(arguments[0]) : -1;
+        fd = own_descriptor(self_object);
+        if (how == SHUT_WR || how == SHUT_RDWR) stream_end(stream_of(fd));
+        break;
+    }
     case CLOSES_RANGE: {
         long low = count == 2 ? as_number(arguments[0]) : 0, high = count == 2 ? as_number(arguments[1]) : 0;
-        for (fd = low < 0 ? 0 : low; fd < high && fd < streams.room; fd++) stream_drop(fd);
+        for (fd = low < 0 ? 0 : low; fd < high && fd < streams.room; fd++) stream_close(fd);
         break;
     }
     case STARTS: {

@@ -15,7 +15,7 @@
 static destructor socket_dealloc;
 
 static void socket_ends(PyObject *object) {
-    stream_drop(own_descriptor(object));
+    stream_close(own_descriptor(object));
     socket_dealloc(object);
 }
 
