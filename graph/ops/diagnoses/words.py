@@ -50,7 +50,8 @@ def who(facts: Facts, strand: int) -> str:
             automatic = AUTOMATIC_NAME.fullmatch(parent.name)
             function = first_function(facts, parent.start, parent.stop) if automatic else parent.name
         return f"{function} ({found.name})" if function else found.name
-    return found.name or f"a {found.kind} without a name"
+    # anyio names a task after its function, with all the functions around it.
+    return found.name.rpartition(".<locals>.")[2].removeprefix("__main__.") or f"a {found.kind} without a name"
 
 
 def first_function(facts: Facts, start: int, stop: int) -> str:

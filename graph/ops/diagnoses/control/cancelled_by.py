@@ -6,9 +6,10 @@ from collections import defaultdict
 
 from clew.graph.ops.causes.state_waits import edges_into
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
-from clew.graph.ops.diagnoses.places import fact_place, in_brackets
-from clew.graph.ops.diagnoses.words import offset, who
+from clew.graph.ops.diagnoses.places import fact_place, in_brackets, place
+from clew.graph.ops.diagnoses.words import offset, own_frame, recorded_files, who
 from clew.graph.ops.facts.facts import Fact, Facts
+from clew.graph.ops.facts.scopes import origin_of
 from clew.records.format.facts import Cancel, Ended
 
 KIND = "cancelled-by"
@@ -67,28 +68,47 @@ def _interruption(facts: Facts, strand: int, cancel: Fact[Cancel], until_ns: int
     return min(rows, default=-1)
 
 
+def cancelled_at(facts: Facts, row: int) -> Fact[Cancel] | None:
+    """Return the cancellation that a strand was ending by at a row, None if it was not.
+
+    A strand that ends as cancelled gets nothing more done after the interruption than its clean-up.
+    """
+    graph = facts.graph
+    strand, ns = graph.at("strand", row), graph.at("ts", row)
+    ended = facts.ended.get(strand)
+    if ended is None or ended.text.end != "cancelled":
+        return None
+    earlier = [cancel for cancel in cancels_of(facts).get(strand, ()) if cancel.ns <= ns]
+    return earlier[-1] if earlier else None
+
+
 def cancel_claim(facts: Facts, strand: int, cancel: Fact[Cancel], *more: int) -> Claim:
     """Return the sentence that says who cancelled a task, where and when."""
-    task, at = who(facts, strand), in_brackets(fact_place(facts, cancel))
+    origin = origin_of(facts, cancel)
+    task, asker = who(facts, strand), who(facts, origin.strand)
+    at = in_brackets(asked_in(facts, origin))
     scope = _SCOPES.get(cancel.channel, "")
-    rows = cancel.row, *more
-    if cancel.text.deadline:
-        text = f"A time limit cancelled {task} at {offset(cancel.ns)}{at}"
+    rows: tuple[int, ...] = (cancel.row, origin.row, *more)
+    if cancel.text.deadline or origin.text.deadline:
+        text = f"A time limit cancelled {task} at {offset(origin.ns)}{at}"
     elif cancel.channel == "asyncio.taskgroup":
         failed = _failed_before(facts, cancel)
         because = f", because {who(facts, failed.strand)} failed" if failed else ""
         text = f"Its task group cancelled {task} at {offset(cancel.ns)}{at}{because}"
         rows = (*rows, failed.row) if failed else rows
     elif scope:
-        name = f" {cancel.text.target}" if cancel.text.target and cancel.text.target != task else ""
-        text = f"{who(facts, cancel.strand)} cancelled {scope}{name} of {task} at {offset(cancel.ns)}{at}"
+        known = {task, facts.graph.strands[strand].name, ""}
+        name = f" {cancel.text.target}" if cancel.text.target not in known else ""
+        of = "its own" if origin.strand == strand else ""
+        cancelled = f"{scope.replace('the', of, 1)}{name}" if of else f"{scope}{name} of {task}"
+        text = f"{asker} cancelled {cancelled} at {offset(origin.ns)}{at}"
     elif cancel.strand == strand:
         text = f"{task} cancelled itself at {offset(cancel.ns)}{at}"
     else:
-        text = f"{who(facts, cancel.strand)} cancelled {task} at {offset(cancel.ns)}{at}"
+        text = f"{asker} cancelled {task} at {offset(cancel.ns)}{at}"
     # The message of a scope is made by its library: it repeats who and names addresses.
     message = f": {cancel.text.message}" if cancel.text.message and not scope else ""
-    return Claim(f"{text}{message}.", rows)
+    return Claim(f"{text}{message}.", tuple(dict.fromkeys(rows)))
 
 
 def _failed_before(facts: Facts, cancel: Fact[Cancel]) -> Fact[Ended] | None:
@@ -99,6 +119,15 @@ def _failed_before(facts: Facts, cancel: Fact[Cancel]) -> Fact[Ended] | None:
         if ended and ended.text.end == "failed":
             return ended
     return None
+
+
+def asked_in(facts: Facts, cancel: Fact[Cancel]) -> str:
+    """Return the place that asked for a cancellation: its line of the program, else the function of the program around it."""
+    frame = own_frame(cancel.text.at, facts)
+    call = facts.graph.call_of(cancel.row)
+    if frame is not None and frame.file not in recorded_files(facts) and call >= 0:
+        return place(facts, call)
+    return fact_place(facts, cancel)
 
 
 def find(facts: Facts) -> list[Finding]:
