@@ -60,6 +60,15 @@ def outermost_call(facts: Facts, row: int) -> int:
     return found
 
 
+def innermost_call(facts: Facts, row: int) -> int:
+    """Return the ENTER of the call that waits at a row, -1 for none."""
+    graph = facts.graph
+    call, first = graph.call_of(row), graph.strand_of(row).start
+    while call < 0 and row > first and graph.at("kind", row - 1) == Kind.SUSPEND:
+        row -= 1  # the calls of a task are suspended from the inside out
+    return call if call >= 0 or graph.at("kind", row) != Kind.SUSPEND else graph.call_of(row)
+
+
 def victims(facts: Facts, waits: list[Waiting]) -> tuple[Victim, ...]:
     """Return the strands that waits harm: their own, and those that waited for these strands at the same time.
 
