@@ -15,7 +15,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from clew.graph.model.array_utils import expand
 from clew.graph.model.edge_index import EdgeIndex
 from clew.graph.model.edge_order import excluding
 from clew.graph.model.event import Event
@@ -141,6 +143,10 @@ class TextColumn(Protocol):
 
     def __getitem__(self, row: int, /) -> str: ...
 
+    def strings(self, rows: I64, /) -> pa.Array:
+        """Return the texts of some rows as large strings."""
+        ...
+
     def find(self, test: str, pattern: str, /) -> npt.NDArray[np.bool_]:
         """Return, per text, whether it passes `test`, one of the `TESTS` of `clew.graph.model.text_templates`."""
         ...
@@ -159,6 +165,11 @@ class Texts:
 
     def __getitem__(self, row: int, /) -> str:
         return self.data[self.start[row] : self.start[row + 1]].tobytes().decode("utf-8", "replace")
+
+    def strings(self, rows: I64, /) -> pa.Array:
+        begin, end = self.start[rows], self.start[rows + 1]
+        offsets = np.concatenate(([0], np.cumsum(end - begin))).astype(np.int64)
+        return as_strings(offsets, self.data[expand(begin, end)])
 
     def find(self, test: str, pattern: str, /) -> npt.NDArray[np.bool_]:
         return holds(as_strings(self.start, self.data), test, pattern)

@@ -74,13 +74,21 @@ def find_exceptions(graph: ExecutionGraph, text: str) -> I64:
     """Return the first record of each exception that a text names, ascending: its type (`KeyError`, `json.JSONDecodeError`),
     a part of its message, or both (`KeyError: 'sku-7'`)."""
     wanted = text.strip()
+    if not wanted:
+        return np.zeros(0, np.int64)
     name, colon, part = wanted.partition(":")
+
+    def names(channel: str) -> set[str]:
+        own = exception_name(channel)
+        return {own, channel, own.rpartition(".")[2]}
+
+    exceptions = Facts.of(graph).exceptions
+    candidates = exceptions.of_types(lambda channel: not names(channel).isdisjoint((wanted, name)))
     first: dict[tuple[int, int], int] = {}
-    for fact in Facts.of(graph).exceptions:
-        own = exception_name(fact.channel)
-        named = {own, fact.channel, own.rpartition(".")[2]}
+    for fact in exceptions.take(candidates | exceptions.may_say(wanted)):
+        named = names(fact.channel)
         is_meant = wanted in named or bool(colon and name in named and part.strip() in fact.text.message)
-        if wanted and (is_meant or wanted in fact.text.message):
+        if is_meant or wanted in fact.text.message:
             known = first.get(fact.resource)
             if known is None or fact.ns < graph.at("ts", known):
                 first[fact.resource] = fact.row

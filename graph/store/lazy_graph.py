@@ -18,7 +18,7 @@ from clew.graph.build.call_nesting import Nesting, nest
 from clew.graph.build.call_times import call_times
 from clew.graph.model.graph import I64, U8, U32, Calls, ExecutionGraph, Extensions, Regions, Rows, Strand
 from clew.graph.model.ownership import owners
-from clew.graph.model.text_templates import Templated, TemplatedTexts
+from clew.graph.model.text_templates import Templated, TemplatedTexts, from_templates
 from clew.graph.runtime.mmap_arrays import Allocator, MappedFiles
 from clew.graph.store.parquet_read import ROWS_A_GROUP, DamagedTable, Table
 
@@ -101,8 +101,26 @@ class StoredTexts(TemplatedTexts):
     def __getitem__(self, row: int, /) -> str:
         if "_all" in self.__dict__:
             return super().__getitem__(row)
-        group, first = self._tables.get("payloads", lambda table: table.group_of(row))
+        group, first = self._group_of(row)
         return self._group(group).text(row - first)
+
+    def _group_of(self, row: int) -> tuple[int, int]:
+        return self._tables.get("payloads", lambda table: table.group_of(row))
+
+    def strings(self, rows: I64) -> Any:
+        """Return the texts of some rows as large strings. For ascending rows, memory holds one group of texts at a time."""
+        if "_all" in self.__dict__ or not len(rows) or np.any(rows[1:] < rows[:-1]):
+            return super().strings(rows)
+        import pyarrow as pa
+
+        parts, at = [], 0
+        while at < len(rows):
+            group, first = self._group_of(int(rows[at]))
+            part = self._group(group)
+            end = int(np.searchsorted(rows, first + len(part.template)))
+            parts.append(from_templates(part, rows[at:end] - first))
+            at = end
+        return pa.concat_arrays(parts)
 
     def parts(self) -> Iterator[tuple[int, Templated]]:
         """Yield all texts, a group of rows at a time, without caching them."""

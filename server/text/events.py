@@ -120,7 +120,8 @@ def exception_title(graph: ExecutionGraph, event: int) -> str:
     """Return `KeyError: 'sku-7' was raised in price`, for an EXCEPTION of any role."""
     fact = load(Exception_, graph.text(event))
     if not fact.message and not fact.at and fact.role == "handled":  # recorded without its message, as it was before
-        fact = next((known.text for known in Facts.of(graph).exceptions if known.row == event), fact)
+        known = Facts.of(graph).exceptions.at_row(event)
+        fact = known.text if known else fact
     name = exception_name(graph.channel(event)) or "an exception"
     said = shorten(f"{name}: {fact.message}" if fact.message else name)
     strand = graph.strand_of(event)

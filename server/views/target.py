@@ -288,8 +288,10 @@ def _uncaught(graph: ExecutionGraph) -> list[int]:
     from clew.graph.ops.facts.facts import Facts
 
     quiet = {"SystemExit", "KeyboardInterrupt", "asyncio.CancelledError"}
-    facts = Facts.of(graph).exceptions if len(graph.rows_of([Kind.EXCEPTION])) else []
-    return [fact.row for fact in facts if fact.text.role in ("ended", "unretrieved") and fact.channel not in quiet]
+    exceptions = Facts.of(graph).exceptions
+    loud = exceptions.of_roles("ended", "unretrieved") & exceptions.of_types(lambda name: name not in quiet)
+    rows: list[int] = exceptions.row[loud].tolist()
+    return rows
 
 
 def _printed_errors(graph: ExecutionGraph) -> list[int]:

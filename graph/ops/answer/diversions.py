@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.executions import Execution, Step, step_of, step_text
 from clew.graph.ops.diagnoses import words
@@ -39,10 +41,11 @@ def diversions(
         if cancelled is not None and begin <= graph.at("ts", cancelled.events[0]) <= end:
             text = cancelled.text.removesuffix(".")
             yield text[:1].lower() + text[1:] if text.startswith("A ") else text, cancelled.events[:1]
-    for fact in facts.exceptions:
-        if fact.strand in mine.strands and begin <= fact.ns <= end:
-            place = words.where(fact.text.at, facts)
-            yield f"{phrases.exception(fact)} was raised" + (f" ({place})" if place else ""), (fact.row,)
+    raised = facts.exceptions
+    inside = (raised.ns >= begin) & (raised.ns <= end) & np.isin(raised.strand, list(mine.strands))
+    for fact in raised.take(inside):
+        place = words.where(fact.text.at, facts)
+        yield f"{phrases.exception(fact)} was raised" + (f" ({place})" if place else ""), (fact.row,)
     for row in graph.rows_of([Kind.UNWIND]).tolist():
         if graph.at("strand", row) in mine.strands and begin <= graph.at("ts", row) <= end:
             yield f"{graph.sites[graph.at('site', row)].qualname} ended by an exception", (row,)
@@ -54,8 +57,12 @@ def diversions(
 
 def _waits(facts: Facts, mine: Execution, begin: int, end: int) -> list[Waiting]:
     """Return the waits of an execution in a range of time; one that lasts until the end may have begun a moment before."""
-    found = [wait for strand in mine.strands for wait in facts.waits_of.get(strand, ())]
-    return [wait for wait in sorted(found, key=lambda wait: wait.begin.ns) if begin <= wait.begin.ns <= end]
+    found: list[Waiting] = []
+    for strand in mine.strands:
+        waits = facts.waits_of.of(strand)
+        low, high = np.searchsorted(waits.begin_ns, begin), np.searchsorted(waits.begin_ns, end, "right")
+        found += waits[int(low) : int(high)]
+    return sorted(found, key=lambda wait: wait.begin.ns)
 
 
 def _normal_waits(having: list[tuple[Execution, int]]) -> set[tuple[str, str, int]]:

@@ -197,7 +197,7 @@ def _raised(trail: Trail, chain: list[Fact[Exception_]]) -> Key | None:
 def _printed(graph: ExecutionGraph, facts: Facts) -> Iterator[int]:
     """Yield the lines on stderr that look like errors, except for copies of log lines and tracebacks of exceptions that
     were recorded."""
-    recorded = {fact.channel.rpartition(".")[2] for fact in facts.exceptions}
+    recorded = {name.rpartition(".")[2] for name in facts.exceptions.types}
     traceback: set[int] = set()  # the strands that print a traceback now
     for row in facts.outputs:
         if graph.key(row) != STDERR:

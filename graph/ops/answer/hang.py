@@ -14,8 +14,7 @@ from clew.graph.model.graph import ExecutionGraph, Process
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding
 from clew.graph.ops.diagnoses.registry import findings
-from clew.graph.ops.facts.facts import Facts, Resource, Waiting
-from clew.graph.ops.facts.facts import Holding as Holding_
+from clew.graph.ops.facts.facts import Facts, Waiting
 from clew.records.format.event import Kind
 from clew.records.format.facts import Frame
 
@@ -96,8 +95,7 @@ def hang(graph: ExecutionGraph, ends: dict[int, int], *, brief_ns: int = 0, pids
     facts.observe_until(max(ends.values(), default=0))
     wanted = set(pids)
     open_ = _open_waits(facts, wanted)
-    held = _held(facts)
-    edges = {strand: _edges(facts, waits, held) for strand, waits in open_.items()}
+    edges = {strand: _edges(facts, waits) for strand, waits in open_.items()}
     circles = circles_of(edges)
     in_circle = {strand for circle in circles for strand in circle}
     ages = {
@@ -155,15 +153,16 @@ def pids_of_test(graph: ExecutionGraph, test: str) -> set[int]:
 
 def _open_waits(facts: Facts, pids: set[int]) -> dict[int, list[Waiting]]:
     """Return the waits of each strand that have not ended, the outermost first."""
-    graph, found = facts.graph, {}
-    for strand, waits in facts.waits_of.items():
-        process = graph.processes[graph.strands[strand].process]
+    graph = facts.graph
+    found: dict[int, list[Waiting]] = {}
+    for wait in facts.waits.take(~facts.waits.has_end):
+        process = graph.processes[wait.begin.process]
         if process.end == "went on" or (pids and process.pid not in pids):
             continue
-        never = [wait for wait in waits if wait.end == "never" and not _went_on(graph, wait)]
-        if never:
-            found[strand] = never
-    return found
+        if not _went_on(graph, wait):
+            found.setdefault(wait.strand, []).append(wait)
+    # The strand that waited first in the run comes first.
+    return dict(sorted(found.items(), key=lambda item: int(facts.waits_of[item[0]].places[0])))
 
 
 def _went_on(graph: ExecutionGraph, wait: Waiting) -> bool:
@@ -172,18 +171,7 @@ def _went_on(graph: ExecutionGraph, wait: Waiting) -> bool:
     return call >= 0 and graph.exit_of(call) > wait.begin.row
 
 
-def _held(facts: Facts) -> dict[Resource, list[Holding_]]:
-    """Return what HOLD records say about each resource: who has it and has not given it back."""
-    found: dict[Resource, list[Holding_]] = {}
-    for holding in facts.holdings:
-        if facts.graph.at("kind", holding.rows[0]) == Kind.HOLD:
-            here = found.setdefault(holding.resource, [])
-            if holding.until_ns is None:
-                here.append(holding)
-    return found
-
-
-def _edges(facts: Facts, waits: list[Waiting], held: dict[Resource, list[Holding_]]) -> dict[int, Holding]:
+def _edges(facts: Facts, waits: list[Waiting]) -> dict[int, Holding]:
     """Return the strands that the waits of a strand depend on, each with words about it; -1 is an unknown strand."""
     found: dict[int, Holding] = {}
     for wait in waits:
@@ -193,9 +181,9 @@ def _edges(facts: Facts, waits: list[Waiting], held: dict[Resource, list[Holding
             target = target if target >= 0 else facts.thread_with_serial(begin.process, begin.text.target)
             name = words.who(facts, target) if target >= 0 else begin.text.name or words.who(facts, -1)
             found.setdefault(target, Holding(name, ""))
-        known = held.get(begin.resource)
-        if known is not None:
-            for holding in known:
+        known = facts.holdings_of.of(*begin.resource)
+        if known:
+            for holding in known.take(known.is_open):
                 since = words.seconds(begin.ns - holding.since_ns)
                 found.setdefault(holding.strand, _holding(facts, holding.strand, "", since, holding.at))
             continue

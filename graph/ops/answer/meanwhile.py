@@ -32,7 +32,8 @@ class Meanwhile:
 def meanwhile(facts: Facts, event: int) -> Meanwhile | None:
     """Return what may have led to an event: a diagnosed wait that went on, or what ended badly before; None for neither."""
     ns = facts.graph.at("ts", event)
-    hanging = {wait.begin.row for wait in facts.waits if wait.covers(ns) and ns - wait.begin.ns >= HANGS_NS}
+    waits = facts.waits
+    hanging = set(waits.row[waits.covers(ns) & (waits.begin_ns <= ns - HANGS_NS)].tolist())
     for finding in findings(facts):
         if any(row in hanging for row in finding.events):
             basis = "time alone: this wait went on when the event happened, and no recorded dependence leads to it"
@@ -68,8 +69,7 @@ def ended_badly(facts: Facts, event: int) -> Meanwhile | None:
 
 
 def _uncaught(facts: Facts, fact: Fact[Exception_]) -> Claim:
-    records = [each for each in facts.exceptions if each.resource == fact.resource and each.text.at]
-    first = min(records, key=lambda each: each.ns, default=fact)
+    first = next((each for each in facts.exceptions.of(*fact.resource) if each.text.at), fact)
     place = words.where(first.text.at, facts)
     raised = f", raised in {place}" if place else ""
     who = words.who(facts, fact.strand)

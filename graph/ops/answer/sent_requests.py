@@ -70,10 +70,11 @@ def _raised(facts: Facts, row: int, sent: int, call: int) -> SentRequest | None:
     end = graph.exit_of(call)
     if end < 0 or graph.at("kind", end) != Kind.UNWIND or graph.at("ts", end) > graph.at("ts", row):
         return None
-    raised = [fact for fact in facts.exceptions if call < fact.row <= end and fact.text.role == "raised"]
-    if not raised:
+    rows = facts.exceptions.row
+    inside = facts.exceptions[int(np.searchsorted(rows, call, "right")) : int(np.searchsorted(rows, end, "right"))]
+    fact = next((each for each in reversed(inside) if each.text.role == "raised"), None)
+    if fact is None:
         return None
-    fact = raised[-1]
     place = words.where(fact.text.at, facts)
     text = f"{_sent(facts, sent, call)}, which ended with {phrases.exception(fact)}"
     return SentRequest(fact.row, f"{text}, raised in {place}" if place else text, (sent, call, fact.row, end))
@@ -85,7 +86,8 @@ def _not_answered(facts: Facts, row: int, sent: int, call: int) -> SentRequest |
     if end >= 0 and graph.at("ts", end) <= ns:
         return None
     text = f"{_sent(facts, sent, call)} {words.seconds(ns - graph.at('ts', sent))} earlier, which had not answered yet"
-    wait = next((wait for wait in facts.waits_of.get(graph.at("strand", call), ()) if wait.covers(ns)), None)
+    waits = facts.waits_of.of(graph.at("strand", call))
+    wait = next(iter(waits.take(waits.covers(ns))), None)
     if wait is None:
         return SentRequest(call, text, (sent, call))
     waited = words.waited_for(facts, wait, ns - wait.begin.ns)

@@ -10,10 +10,9 @@ a resource or a message; starting and waking never lead out of a request.
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, islice
 
 import numpy as np
 
@@ -42,10 +41,6 @@ _COST = {Reason.DATA: 1, Reason.RESOURCE: 1, Reason.CONTROL: 2, Reason.CALL: 4, 
 _OUTCOMES = frozenset({"asyncio.future", "thread.join", "executor.result", "process.end"})
 _STARTS = frozenset({"thread.start", "asyncio.handle", "executor.submit", "process.start", "asyncio.future", "context"})
 """The channels of edges that only start or wake a strand."""
-
-
-def _begin_row(wait: Waiting) -> int:
-    return wait.begin.row
 
 
 @dataclass(frozen=True)
@@ -148,18 +143,18 @@ class Trail:
 
     def handled(self, row: int) -> list[Fact[Exception_]]:
         """Return the exceptions whose handler wrote the line at `row`: the handled one, then those behind it."""
-        graph = self.graph
+        graph, exceptions = self.graph, self.facts.exceptions
         at = row - 1
         start = graph.strand_of(row).start
         found = None
         while at >= start and graph.at("kind", at) == Kind.EXCEPTION:
-            fact = self.exceptions_by_row.get(at)
+            fact = exceptions.at_row(at)
             if fact is not None and fact.text.role == "handled":
                 found = fact
                 break
             at -= 1
         if found is None and graph.at("kind", row) == Kind.EXCEPTION:
-            found = self.exceptions_by_row.get(row)
+            found = exceptions.at_row(row)
         chain: list[Fact[Exception_]] = []
         while found is not None and found not in chain:
             chain.append(found)
@@ -167,24 +162,9 @@ class Trail:
             found = self.exception(found.process, behind) if behind else None
         return chain
 
-    @property
-    def exceptions_by_row(self) -> dict[int, Fact[Exception_]]:
-        known = self.graph.answers.get("exceptions by row")
-        if known is None:
-            known = self.graph.answers["exceptions by row"] = {fact.row: fact for fact in self.facts.exceptions}
-        found: dict[int, Fact[Exception_]] = known
-        return found
-
     def exception(self, process: int, key: int) -> Fact[Exception_] | None:
         """Return the first record of an exception."""
-        known = self.graph.answers.get("exceptions by key")
-        if known is None:
-            known = {}
-            for fact in sorted(self.facts.exceptions, key=lambda fact: fact.ns):
-                known.setdefault((fact.process, fact.key), fact)
-            self.graph.answers["exceptions by key"] = known
-        found: Fact[Exception_] | None = known.get((process, key))
-        return found
+        return next(iter(self.facts.exceptions.of(process, key)), None)
 
     def _exceptions(self, position: Position) -> Iterator[Position]:
         for fact in self.handled(position.row):
@@ -228,26 +208,15 @@ class Trail:
 
     def waits_before(self, position: Position) -> list[Waiting]:
         """Return the waits of the position's unit up to its row, the most telling first."""
-        waits = self.facts.waits_of.get(position.strand, [])
-        begin = bisect_left(waits, position.first, key=_begin_row)
-        end = bisect_right(waits, position.row, key=_begin_row)
-        inside = [
-            wait
-            for wait in waits[max(begin, end - WAITS_SEARCHED) : end]
-            if (wait.wake is None or wait.wake.row <= position.row or wait.begin.row == position.row)
-        ]
-
-        def weight(wait: Waiting) -> tuple[int, int]:
-            bad = {"timeout": 0, "failed": 1, "cancelled": 1, "never": 0}.get(wait.end, 2)
-            return bad, -wait.begin.row if bad < 2 else wait.begin.ns - wait.until_ns(self.facts.last_ns)
-
-        found: list[Waiting] = []
-        for wait in sorted(inside, key=weight):
-            if len(found) == MOST_WAITS:
-                break
-            if not self.usual_waits.has(wait):
-                found.append(wait)
-        return found
+        waits = self.facts.waits_of.of(position.strand)
+        begin = int(np.searchsorted(waits.row, position.first))
+        end = int(np.searchsorted(waits.row, position.row, "right"))
+        near = waits[max(begin, end - WAITS_SEARCHED) : end]
+        inside = near.take((near.wake_row <= position.row) | (near.row == position.row))
+        bad = np.where(inside.ended("timeout", "never"), 0, np.where(inside.ended("failed", "cancelled"), 1, 2))
+        shortness = np.where(bad < 2, -inside.row, inside.begin_ns - inside.until_ns(self.facts.last_ns))
+        ordered = inside.take(np.lexsort((shortness, bad)))
+        return list(islice((wait for wait in ordered if not self.usual_waits.has(wait)), MOST_WAITS))
 
     def _waits(self, position: Position) -> Iterator[Position]:
         for rank, wait in enumerate(self.waits_before(position)):

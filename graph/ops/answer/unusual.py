@@ -196,7 +196,8 @@ def _wait_claim(facts: Facts, call: int, end_ns: int) -> list[Claim]:
     """Tell the wait that most of a call consisted of, and who held what it waited for."""
     graph = facts.graph
     begin_ns, strand = graph.at("ts", call), graph.at("strand", call)
-    inside = [wait for wait in facts.waits_of.get(strand, ()) if begin_ns <= wait.begin.ns <= end_ns]
+    waits = facts.waits_of.of(strand)
+    inside = waits.take((waits.begin_ns >= begin_ns) & (waits.begin_ns <= end_ns))
     wait = max(inside, key=lambda wait: wait.until_ns(end_ns) - wait.begin.ns, default=None)
     if wait is None or wait.until_ns(end_ns) - wait.begin.ns < SHARE * (end_ns - begin_ns):
         return []

@@ -75,9 +75,9 @@ class UsualWaits:
         answers = self._facts.graph.answers
         if "bad waits by place" not in answers:
             made: dict[Place, list[Waiting]] = defaultdict(list)
-            for wait in self._facts.waits:
-                if wait.end in _ENDS:
-                    made[_place(wait)].append(wait)
+            waits = self._facts.waits
+            for wait in waits.take(waits.ended(*_ENDS)):
+                made[_place(wait)].append(wait)
             answers["bad waits by place"] = dict(made)
         found: dict[Place, list[Waiting]] = answers["bad waits by place"]
         return found

@@ -7,12 +7,12 @@ normal for a lock; it matters only from 200 ms on, and if it is at least half of
 from __future__ import annotations
 
 from clew.graph.ops.diagnoses.finding import Victim
-from clew.graph.ops.facts.blockers import Blockers
+from clew.graph.ops.facts.blockers import LEAST_NS, Blockers
 from clew.graph.ops.facts.ends import Ends
-from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.graph.ops.facts.facts import Facts, Waiting, Waits
 from clew.records.format.event import Kind
 
-FAILED_NS = 1_000_000
+FAILED_NS = LEAST_NS
 LONG_NS = 200_000_000
 SHARE = 0.5
 MOST_VICTIMS = 200
@@ -22,6 +22,23 @@ def failed(facts: Facts, wait: Waiting) -> bool:
     """Return whether a wait of at least `FAILED_NS` did not get what it waited for."""
     ends = Ends.of(facts)
     return ends.failed(wait) and ends.lasted_ns(wait) >= FAILED_NS
+
+
+def failed_waits(facts: Facts) -> Waits:
+    """Return the waits for which `failed` is true."""
+    known: Waits | None = facts.graph.answers.get("failed waits")
+    if known is None:
+        ends, waits = Ends.of(facts), facts.waits
+        known = waits.take(ends.failed_of(waits) & (ends.lasted_of(waits) >= FAILED_NS))
+        facts.graph.answers["failed waits"] = known
+    return known
+
+
+def long_or_failed(facts: Facts) -> Waits:
+    """Return the waits for which `matters` may be true."""
+    ends, waits = Ends.of(facts), facts.waits
+    lasted = ends.lasted_of(waits)
+    return waits.take((lasted >= LONG_NS) | (ends.failed_of(waits) & (lasted >= FAILED_NS)))
 
 
 def matters(facts: Facts, wait: Waiting) -> bool:
@@ -82,11 +99,9 @@ def victims(facts: Facts, waits: list[Waiting]) -> tuple[Victim, ...]:
         wait = queue.pop(0)
         found.setdefault(wait.begin.row, Victim(wait.strand, wait.begin.row, _last(facts, wait)))
         begin, until = wait.begin.ns, ends.until_ns(wait)
-        for other in blockers.waiting_on.get(wait.strand, ()):
-            if other.begin.ns > until:
-                break
-            # Those who wait for a strand's end wait for what it does afterwards, too.
-            if other.begin.row not in known and ends.until_ns(other) >= begin and ends.lasted_ns(other) >= FAILED_NS:
+        # Those who wait for a strand's end wait for what it does afterwards, too.
+        for other in blockers.waiting_on(wait.strand, begin, until):
+            if other.begin.row not in known:
                 known.add(other.begin.row)
                 queue.append(other)
     return tuple(found.values())

@@ -5,20 +5,26 @@ Invariant: each link names the rows that it follows from; a link that no record 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+import numpy as np
+
 from clew.graph.ops.facts.ends import Ends
-from clew.graph.ops.facts.facts import Facts, Holding, Resource, Waiting
+from clew.graph.ops.facts.facts import Facts, Holding, Resource, Waiting, Waits
 from clew.graph.ops.facts.moments import Moments
 from clew.graph.ops.facts.started_work import StartedWork
+from clew.graph.ops.facts.views import I64, Mask
+from clew.graph.ops.facts.waits import LOCKS
 from clew.graph.ops.facts.work_items import WorkItem, WorkItems
 from clew.records.format.event import Kind
 
 _RESULTS = frozenset({"executor.result", "asyncio.future", "asyncio.task", "thread.join", "process.end"})
+LEAST_NS = 1_000_000
+"""A shorter wait harms nobody."""
 HowBlocked = Literal["holds", "ends", "runs", "occupies", "thread"]
 
 
@@ -40,7 +46,7 @@ class Link:
 
 def is_lock(wait: Waiting) -> bool:
     """Return whether the resource is a lock, not a semaphore of one slot."""
-    return wait.begin.channel.rpartition(".")[2] in ("lock", "rlock")
+    return wait.begin.channel.rpartition(".")[2] in LOCKS
 
 
 def is_exclusive(wait: Waiting) -> bool:
@@ -53,6 +59,28 @@ def is_resource(wait: Waiting) -> bool:
     return is_exclusive(wait) or bool(wait.begin.text.holders) or wait.begin.text.capacity > 0
 
 
+@dataclass(frozen=True)
+class _Evidence:
+    """When strands are known to have had an exclusive resource: since a wait ended well, or as another wait names them."""
+
+    waits: Waits
+    ns: I64
+    wait: I64
+    """Which of the waits shows it."""
+    is_named: Mask
+
+    @classmethod
+    def of(cls, waits: Waits) -> _Evidence:
+        """Read the evidence from all waits for a resource."""
+        waits = waits.take(waits.is_exclusive)
+        got, named = np.flatnonzero(waits.ended("satisfied")), np.flatnonzero(waits.names_holders)
+        ns = np.concatenate((waits.wake_ns[got], waits.begin_ns[named]))
+        row = np.concatenate((waits.wake_row[got], waits.row[named]))
+        order = np.lexsort((row, ns))
+        wait = np.concatenate((got, named))[order]
+        return cls(waits, ns[order], wait, order >= len(got))
+
+
 class Blockers:
     """The links between waiting strands. Use `Blockers.of`, which caches them with the graph."""
 
@@ -60,6 +88,8 @@ class Blockers:
         self._facts, self._graph = facts, facts.graph
         self._ends, self._moments, self._started = Ends.of(facts), Moments.of(facts), StartedWork.of(facts)
         self._items = WorkItems.of(facts)
+        self._taken: dict[Resource, _Evidence] = {}
+        self._targets_of: dict[int, frozenset[int]] = {}
 
     @classmethod
     def of(cls, facts: Facts) -> Blockers:
@@ -71,87 +101,66 @@ class Blockers:
 
     # ---- Holders ----
 
-    @cached_property
-    def _held(self) -> dict[int, tuple[Holding, ...]]:
-        """The holdings that HOLD records show at each wait's beginning, by the wait's row."""
-        holds = [holding for holding in self._facts.holdings if self._graph.at("kind", holding.rows[0]) == Kind.HOLD]
-        if not holds:
-            return {}
-        resources = {holding.resource for holding in holds}
-        # At one time a resource is given back first, then taken, then waited for.
-        order: list[tuple[int, int, Holding | None, Waiting | None]] = []
-        for hold in holds:
-            order.append((hold.since_ns, 1, hold, None))
-            if hold.until_ns is not None:
-                order.append((hold.until_ns, 0, hold, None))
-        order += ((wait.begin.ns, 2, None, wait) for wait in self._facts.waits if wait.resource in resources)
-        active: dict[Resource, dict[int, Holding]] = defaultdict(dict)
-        found = {}
-        for _ns, rank, holding, wait in sorted(order, key=lambda each: each[:2]):
-            if wait is not None:
-                found[wait.begin.row] = tuple(active[wait.resource].values())
-            elif holding is not None and rank:
-                active[holding.resource][holding.rows[0]] = holding
-            elif holding is not None:
-                active[holding.resource].pop(holding.rows[0], None)
-        return found
-
-    @cached_property
-    def _taken(self) -> dict[Resource, tuple[list[int], list[Holding]]]:
-        """The last known holders of each exclusive resource, by the time at which they are known to have it."""
-        seen: dict[Resource, list[tuple[int, int, Holding]]] = defaultdict(list)
-        for wait in self._facts.waits:
-            if not is_exclusive(wait):
-                continue
-            if wait.wake is not None and wait.end == "satisfied":
-                taken = Holding(wait.resource, wait.strand, wait.wake.ns, None, wait.begin.text.at, wait.rows)
-                seen[wait.resource].append((wait.wake.ns, wait.wake.row, taken))
-            for holding in self._named.get(wait.begin.row, ()):
-                seen[wait.resource].append((wait.begin.ns, wait.begin.row, holding))
-        found = {}
-        for resource, evidence in seen.items():
-            evidence.sort(key=lambda each: each[:2])
-            found[resource] = [each[0] for each in evidence], [each[2] for each in evidence]
-        return found
-
-    @cached_property
-    def _named(self) -> dict[int, list[Holding]]:
-        """The holders that each wait names, by the wait's row."""
-        found: dict[int, list[Holding]] = defaultdict(list)
-        for holding in self._facts.holdings:
-            if len(holding.rows) == 1 and self._graph.at("kind", holding.rows[0]) == Kind.WAIT:
-                found[holding.rows[0]].append(holding)
-        return found
-
     def holders(self, wait: Waiting, ns: int) -> list[tuple[Holding, str]]:
         """Return who had the resource of a wait at a time during it, and what that was inferred from, "" if recorded."""
         if wait.begin.channel in _RESULTS:
             return []  # These name the workers that may run the work, not who has it.
-        held = self._held.get(wait.begin.row)
+        held = self._facts.holdings_of.of(*wait.resource).at(wait.begin.ns)
         if held:
             return [(each, "") for each in held if each.until_ns is None or each.until_ns > ns]
-        named = self._named.get(wait.begin.row, [])
+        named = self._facts.named_by(wait)
         if not is_exclusive(wait) or ns <= wait.begin.ns:
             return [(each, "") for each in named]
-        times, taken = self._taken.get(wait.resource, ([], []))
-        place = bisect_right(times, ns) - 1
-        if place < 0 or times[place] <= wait.begin.ns:
+        last = self._last_taken(wait, ns)
+        if last is None:
             return [(each, "") for each in named]
-        last = taken[place]
         if self._graph.at("kind", last.rows[-1]) == Kind.WAIT:
             return [(last, "")]
         return [(last, "it was the last to get the lock, and no record says that it gave it back")]
 
+    def _last_taken(self, wait: Waiting, ns: int) -> Holding | None:
+        """Return the last holder of an exclusive resource that is known up to a time and since after the wait's beginning."""
+        evidence = self._taken.get(wait.resource)
+        if evidence is None:
+            evidence = self._taken[wait.resource] = _Evidence.of(self._facts.waits_for.of(*wait.resource))
+        place = int(np.searchsorted(evidence.ns, ns, "right")) - 1
+        if place < 0 or evidence.ns[place] <= wait.begin.ns:
+            return None
+        other = evidence.waits[int(evidence.wait[place])]
+        if evidence.is_named[place]:
+            return self._facts.named_by(other)[-1]
+        assert other.wake is not None
+        return Holding(other.resource, other.strand, other.wake.ns, None, other.begin.text.at, other.rows)
+
+    def waiting_on(self, strand: int, begin_ns: int, end_ns: int) -> Iterator[Waiting]:
+        """Yield the waits of others, by time, for what a strand held when they began, and for its end.
+
+        The waits lasted for at least `LEAST_NS` and overlap the range of time.
+        """
+        waits = self._lasting
+        count = int(np.searchsorted(waits.begin_ns, end_ns, "right"))
+        for place in np.flatnonzero(self._until[:count] >= begin_ns).tolist():
+            wait = waits[place]
+            if wait.strand != strand and strand in self._targets(wait):
+                yield wait
+
     @cached_property
-    def waiting_on(self) -> dict[int, list[Waiting]]:
-        """The waits for what each strand held when they began, and for its end."""
-        found: dict[int, list[Waiting]] = defaultdict(list)
-        for wait in self._facts.waits:
+    def _lasting(self) -> Waits:
+        waits = self._facts.waits
+        return waits.take(self._ends.lasted_of(waits) >= LEAST_NS)
+
+    @cached_property
+    def _until(self) -> I64:
+        return self._ends.until_of(self._lasting)
+
+    def _targets(self, wait: Waiting) -> frozenset[int]:
+        """Return the strands that a wait depended on when it began."""
+        known = self._targets_of.get(wait.begin.row)
+        if known is None:
             links = self.links(wait, wait.begin.ns)
-            needed = {link.target for link in links if link.how != "occupies" or len(links) == 1}
-            for strand in needed - {wait.strand}:
-                found[strand].append(wait)
-        return found
+            known = frozenset(link.target for link in links if link.how != "occupies" or len(links) == 1)
+            self._targets_of[wait.begin.row] = known
+        return known
 
     # ---- Links ----
 
@@ -224,7 +233,11 @@ class Blockers:
     def _tasks_of(self) -> dict[tuple[int, int], list[int]]:
         """The strands of each thread whose waits block the thread itself."""
         found: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for strand in {wait.strand for wait in self._facts.waits if self._blocks_thread(wait)}:
+        waits, graph = self._facts.waits, self._graph
+        waits = waits.take(waits.of_channels(_is_of_thread))
+        following = np.minimum(waits.row + 1, len(graph) - 1)
+        gives_way = (graph.kind[following] == Kind.STEP_END) & (graph.strand[following] == waits.strand)
+        for strand in np.unique(waits.strand[~gives_way]).tolist():
             own = self._graph.strands[strand]
             found[own.process, own.thread].append(strand)
         return found
@@ -245,7 +258,11 @@ class Blockers:
 
     def _blocks_thread(self, wait: Waiting) -> bool:
         """Return whether a wait stops the whole thread, not just a task: a task that awaits ends its step."""
-        if wait.begin.channel.startswith(("asyncio.", "anyio.", "trio.")):
+        if not _is_of_thread(wait.begin.channel):
             return False
         row, graph = wait.begin.row + 1, self._graph
         return not (row < graph.strands[wait.strand].stop and graph.at("kind", row) == Kind.STEP_END)
+
+
+def _is_of_thread(channel: str) -> bool:
+    return not channel.startswith(("asyncio.", "anyio.", "trio."))

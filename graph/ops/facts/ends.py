@@ -5,7 +5,12 @@ Invariant: a strand has ended only if a record says so; a strand without further
 
 from __future__ import annotations
 
-from clew.graph.ops.facts.facts import Facts, Waiting
+from functools import cached_property
+
+import numpy as np
+
+from clew.graph.ops.facts.facts import Facts, Waiting, Waits
+from clew.graph.ops.facts.views import I64, Mask
 from clew.records.format.event import Kind
 
 _LAST = 6
@@ -73,6 +78,35 @@ class Ends:
         if wait.wake is not None:
             return wait.wake.ns
         return self._facts.last_ns if self.is_open(wait) else wait.begin.ns
+
+    @cached_property
+    def _until(self) -> I64:
+        """When each wait of the run ended; see `until_ns`."""
+        waits = self._facts.waits
+        until = waits.wake_ns
+        without = np.flatnonzero(~waits.has_end)
+        until[without] = [self.until_ns(wait) for wait in waits.take(without)]
+        return until
+
+    @cached_property
+    def _failed(self) -> Mask:
+        waits = self._facts.waits
+        failed = waits.ended("timeout", "cancelled", "failed")
+        without = np.flatnonzero(~waits.has_end)
+        failed[without] = [self.is_open(wait) for wait in waits.take(without)]
+        return failed
+
+    def until_of(self, waits: Waits) -> I64:
+        """Return when waits ended, as `until_ns` does."""
+        return self._until[waits.places]
+
+    def lasted_of(self, waits: Waits) -> I64:
+        lasted: I64 = np.maximum(self.until_of(waits) - waits.begin_ns, 0)
+        return lasted
+
+    def failed_of(self, waits: Waits) -> Mask:
+        """Return for each wait whether it did not get what it waited for, as `failed` does."""
+        return self._failed[waits.places]
 
     def failed(self, wait: Waiting) -> bool:
         """Return whether a wait did not get what it waited for: it ended otherwise, or never."""

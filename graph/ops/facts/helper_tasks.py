@@ -7,45 +7,71 @@ other one's when it ends.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph
+from clew.graph.ops.facts.records import Records
+from clew.graph.ops.facts.views import I64
 from clew.records.format.event import Kind
-from clew.records.format.facts import Frame, Wait
+from clew.records.format.facts import Wait
 
 AUTOMATIC_NAME = re.compile(r"Task-\d+")
 _MOST_ROWS = 64
 """A task with more rows does more than one such call."""
 
 
-def awaits_helper(wait: Wait) -> bool:
-    """Return whether `asyncio.wait_for` waits for a task that it may have made."""
-    return bool(wait.target and wait.at) and _is_wait_for(wait.at[0])
+@dataclass(frozen=True)
+class Helpers:
+    """The helpers of a run."""
 
+    acts_for: dict[int, int]
+    """The strand that each helper acts for, by the helper."""
+    of_wait: I64
+    """The helper that each WAIT is for, by its place among these records; -1 for none."""
 
-def _is_wait_for(frame: Frame) -> bool:
-    return frame.function == "wait_for" and frame.file.endswith("asyncio/tasks.py")
-
-
-def principals(
-    graph: ExecutionGraph, awaited: Iterable[tuple[int, Wait]], strand_with_key: Callable[[int, int], int]
-) -> dict[int, int]:
-    """Return for each helper the strand that it acts for. `awaited` has the strands and texts of waits."""
-    found: dict[int, int] = {}
-    for strand, wait in awaited:
-        if awaits_helper(wait):
-            helper = strand_with_key(graph.strands[strand].process, wait.target)
-            if helper >= 0 and helper != strand and _runs_only_library(graph, helper):
+    @classmethod
+    def of(cls, graph: ExecutionGraph, begins: Records[Wait], strand_with_key: Callable[[int, int], int]) -> Helpers:
+        """Find the helpers among the tasks that waits are for."""
+        of_wait = np.full(len(begins), -1, np.int64)
+        target = begins.number("target")
+        found: dict[int, int] = {}
+        for place in _in_wait_for(begins, np.flatnonzero(target > 0)).tolist():
+            strand = int(begins.strand[place])
+            helper = strand_with_key(int(begins.process[place]), int(target[place]))
+            if helper >= 0 and helper != strand and (helper in found or _runs_only_library(graph, helper)):
+                of_wait[place] = helper
                 found[helper] = strand
-    for helper, strand in found.items():
-        seen = {helper}
-        while strand in found and strand not in seen:
-            seen.add(strand)
-            strand = found[strand]  # noqa: PLW2901 - a helper may act for a helper
-        found[helper] = strand
+        for helper, strand in found.items():
+            seen = {helper}
+            while strand in found and strand not in seen:
+                seen.add(strand)
+                strand = found[strand]  # noqa: PLW2901 - a helper may act for a helper
+            found[helper] = strand
+        return cls(found, of_wait)
+
+
+def _in_wait_for(begins: Records[Wait], places: I64) -> I64:
+    """Return those WAIT records whose innermost frame is `asyncio.wait_for`."""
+    # Records with equal stacks have the number of the first one; few contain a stack.
+    stack = begins.number("stack")[places]
+    process = begins.process[places]
+    _pairs, first, inverse = np.unique(
+        np.stack((process, stack.astype(np.int64))), axis=1, return_index=True, return_inverse=True
+    )
+    known = np.array([_is_wait_for(begins, int(places[at])) for at in first.tolist()], bool)
+    chosen = known[inverse.reshape(-1)] if len(places) else np.zeros(0, bool)
+    without = np.flatnonzero(stack == 0)
+    chosen[without] = [_is_wait_for(begins, place) for place in places[without].tolist()]
+    found: I64 = places[chosen]
     return found
+
+
+def _is_wait_for(begins: Records[Wait], place: int) -> bool:
+    at = begins.text(place).at
+    return bool(at) and at[0].function == "wait_for" and at[0].file.endswith("asyncio/tasks.py")
 
 
 def _runs_only_library(graph: ExecutionGraph, strand: int) -> bool:

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from clew.graph.ops.facts.ends import Ends
-from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.graph.ops.facts.facts import Facts, Waiting, Waits
 
 
 @dataclass
 class _Line:
     """The waits of a strand, by time. `parent` is the wait around each one, -1 for none."""
 
-    begins: list[int] = field(default_factory=list)
-    waits: list[Waiting] = field(default_factory=list)
-    until: list[int] = field(default_factory=list)
-    parent: list[int] = field(default_factory=list)
+    waits: Waits
+    begins: list[int]
+    until: list[int]
+    parent: list[int]
 
 
 class Moments:
@@ -28,18 +28,26 @@ class Moments:
 
     def __init__(self, facts: Facts) -> None:
         self.ends = Ends.of(facts)
+        self._facts = facts
         self._lines: dict[int, _Line] = {}
-        for strand, waits in facts.waits_of.items():
-            line = self._lines[strand] = _Line()
+
+    def _line(self, strand: int) -> _Line | None:
+        """Return the waits of a strand, None if it has none."""
+        line = self._lines.get(strand)
+        if line is None:
+            waits = self._facts.waits_of.of(strand)
+            if not len(waits):
+                return None
+            begins, until = waits.begin_ns.tolist(), self.ends.until_of(waits).tolist()
+            parent = []
             stack: list[int] = []
-            for place, wait in enumerate(waits):
-                while stack and line.until[stack[-1]] < wait.begin.ns:
+            for place, begin in enumerate(begins):
+                while stack and until[stack[-1]] < begin:
                     stack.pop()
-                line.begins.append(wait.begin.ns)
-                line.waits.append(wait)
-                line.until.append(self.ends.until_ns(wait))
-                line.parent.append(stack[-1] if stack else -1)
+                parent.append(stack[-1] if stack else -1)
                 stack.append(place)
+            line = self._lines[strand] = _Line(waits, begins, until, parent)
+        return line
 
     @classmethod
     def of(cls, facts: Facts) -> Moments:
@@ -51,7 +59,7 @@ class Moments:
 
     def at(self, strand: int, ns: int) -> Iterator[Waiting]:
         """Yield the waits that a strand is in at a time, the innermost first."""
-        line = self._lines.get(strand)
+        line = self._line(strand)
         if line is None:
             return
         place = bisect_right(line.begins, ns) - 1
@@ -62,20 +70,20 @@ class Moments:
 
     def overlapping_ns(self, strand: int, begin: int, end: int) -> tuple[int, Waiting | None]:
         """Return for how long a strand waited in a range of time, and its longest wait there. Nested waits count once."""
-        line = self._lines.get(strand)
+        line = self._line(strand)
         if line is None or end <= begin:
             return 0, None
-        total, longest, found = 0, 0, None
+        total, longest, found = 0, 0, -1
         place = bisect_right(line.begins, begin) - 1
         while place >= 0 and line.parent[place] >= 0:
             place = line.parent[place]
         place = max(place, 0)
         reached = begin
-        while place < len(line.waits) and line.begins[place] < end:
+        while place < len(line.begins) and line.begins[place] < end:
             low, high = max(line.begins[place], reached), min(line.until[place], end)
             if high > low:
                 total, reached = total + high - low, high
                 if high - low > longest:
-                    longest, found = high - low, line.waits[place]
+                    longest, found = high - low, place
             place += 1
-        return total, found
+        return total, line.waits[found] if found >= 0 else None

@@ -17,7 +17,7 @@ from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.places import line_of_wait, runs_callback
 from clew.graph.ops.diagnoses.words import base_name, ending, offset, seconds, thing, who
 from clew.graph.ops.facts.ends import Ends
-from clew.graph.ops.facts.facts import Fact, Facts, Waiting
+from clew.graph.ops.facts.facts import Fact, Facts, Waiting, Waits
 from clew.graph.render.library import library_place
 from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel
@@ -32,8 +32,8 @@ def find(facts: Facts) -> list[Finding]:
     """Return the swallowed cancellations of a run, at most one for each task."""
     found = []
     for strand, cancels in cancels_of(facts).items():
-        waits = facts.waits_of.get(strand, [])
-        if any(_goes_on(wait) for wait in waits):
+        waits = facts.waits_of.of(strand)
+        if any(map(_goes_on, waits.take(waits.after_request))):
             findings = (
                 _swallowed(facts, strand, cancel, waits) for cancel in cancels if _is_asked(facts, strand, cancel)
             )
@@ -56,7 +56,7 @@ def _goes_on(wait: Waiting, before: int = 0) -> bool:
     return wait.begin.text.cancelling > before and not wait.begin.text.handling
 
 
-def _swallowed(facts: Facts, strand: int, cancel: Fact[Cancel], waits: list[Waiting]) -> Finding | None:
+def _swallowed(facts: Facts, strand: int, cancel: Fact[Cancel], waits: Waits) -> Finding | None:
     interrupted = next((wait for wait in waits if wait.wake and wait.wake.ns >= cancel.ns), None)
     if interrupted is None or interrupted.wake is None or interrupted.end not in _INTERRUPTED:
         return None
@@ -192,7 +192,7 @@ def _by(caught: _Caught) -> str:
     return f"{name} swallowed it (`{caught.handler.text}`, {file}:{caught.handler.line})"
 
 
-def _waited_again(waits: list[Waiting], interrupted: Waiting, later: list[Waiting]) -> Waiting | None:
+def _waited_again(waits: Waits, interrupted: Waiting, later: list[Waiting]) -> Waiting | None:
     """Return the first later wait at a place of the program where the task had waited up to the interruption."""
     known = {_place(wait) for wait in waits if wait.begin.ns <= interrupted.begin.ns} - {()}
     return next((wait for wait in later if _place(wait) in known), None)
@@ -210,7 +210,7 @@ def _ends_awaited(facts: Facts, strand: int, after_ns: int) -> list[Waiting]:
     awaited: dict[tuple[int, int], list[Waiting]] | None = facts.graph.answers.get("waits for ends")
     if awaited is None:
         awaited = facts.graph.answers["waits for ends"] = {}
-        for wait in facts.waits:
+        for wait in facts.waits.take(facts.waits.for_ends):
             for target in _targets(wait):
                 awaited.setdefault((wait.begin.process, target), []).append(wait)
     found = awaited.get((task.process, task.key), [])

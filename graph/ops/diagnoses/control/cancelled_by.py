@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import numpy as np
+
 from clew.graph.ops.causes.state_waits import edges_into
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.places import fact_place, in_brackets, place
@@ -49,19 +51,15 @@ def cancelled_by(facts: Facts, strand: int, row: int) -> Finding | None:
 def _went_on(facts: Facts, strand: int, shown: int, until_ns: int) -> bool:
     """Return whether a task waited with success after an interruption: it had left the scope that was cancelled."""
     begun = facts.graph.at("ts", shown)
-    return any(
-        wait.end == "satisfied" and wait.wake is not None and begun <= wait.begin.ns and wait.wake.ns <= until_ns
-        for wait in facts.waits_of.get(strand, ())
-    )
+    waits = facts.waits_of.of(strand)
+    return bool(np.any(waits.ended("satisfied") & (waits.begin_ns >= begun) & (waits.wake_ns <= until_ns)))
 
 
 def _interruption(facts: Facts, strand: int, cancel: Fact[Cancel], until_ns: int) -> int:
     """Return the first row where a task was interrupted after a cancellation, -1 if there is none."""
-    rows = [
-        wait.wake.row
-        for wait in facts.waits_of.get(strand, ())
-        if wait.wake and wait.end == "cancelled" and cancel.ns <= wait.wake.ns <= until_ns
-    ]
+    waits = facts.waits_of.of(strand)
+    inside = waits.ended("cancelled") & (waits.wake_ns >= cancel.ns) & (waits.wake_ns <= until_ns)
+    rows: list[int] = waits.wake_row[inside].tolist()
     ended = facts.ended.get(strand)
     if ended and ended.text.end == "cancelled" and cancel.ns <= ended.ns <= until_ns:
         rows.append(ended.row)

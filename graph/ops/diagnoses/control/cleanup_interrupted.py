@@ -14,6 +14,8 @@ from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
 
+import numpy as np
+
 from clew.graph.ops.diagnoses.control.cancelled_by import cancel_claim, cancels_of
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.words import names, offset, where, who
@@ -71,14 +73,18 @@ def _interrupted(facts: Facts, strand: int, cancels: list[Fact[Cancel]]) -> _Int
 
     Only waits of clean-ups may lie between the two.
     """
-    first: Waiting | None = None
-    for wait in facts.waits_of.get(strand, []):
-        stopped = wait.end == "cancelled" and _cancel_in(wait, cancels) is not None
-        frame = closing_frame(wait.begin.text.at)
-        if frame is None:
-            first = wait if stopped else None
-        elif first and first.wake and stopped and wait.begin.ns >= first.wake.ns:
-            return _Interrupted(strand, first, wait, _short(frame.function), frame)
+    waits = facts.waits_of.of(strand)
+    for place in np.flatnonzero(waits.ended("cancelled")).tolist():
+        first = waits[place]
+        if first.wake is None or closing_frame(first.begin.text.at) is not None or _cancel_in(first, cancels) is None:
+            continue
+        for wait in waits[place + 1 :]:
+            frame = closing_frame(wait.begin.text.at)
+            if frame is None:
+                break
+            stopped = wait.end == "cancelled" and _cancel_in(wait, cancels) is not None
+            if stopped and wait.begin.ns >= first.wake.ns:
+                return _Interrupted(strand, first, wait, _short(frame.function), frame)
     return None
 
 
@@ -88,11 +94,8 @@ def _left_open(facts: Facts, strand: int, cancels: list[Fact[Cancel]]) -> _Inter
     asked = next((cancel for cancel in cancels if is_repeated(cancel)), None)
     if asked is None or ended is None or ended.text.end != "cancelled":
         return None
-    stopped = [
-        wait
-        for wait in facts.waits_of.get(strand, ())
-        if wait.end == "cancelled" and wait.wake and wait.wake.ns >= asked.ns
-    ]
+    waits = facts.waits_of.of(strand)
+    stopped = waits.take(waits.ended("cancelled") & (waits.wake_ns >= asked.ns))
     for wait in stopped[:0:-1]:
         closing = _closing(facts, wait) if not _tasks_awaited(wait) else None
         if closing and _plain(closing[0]).strip("_") in _ENDING:

@@ -132,9 +132,9 @@ def _finding(facts: Facts, site: int, chain: _Chain) -> Finding:
         Claim(f"It still did when the recording ended, {seconds(end - begin)} later.", (chain.first, chain.last)),
     )
     process = graph.strands[strand].process
+    waits = facts.waits.take(facts.waits.ended("never", "timeout"))
     victims = tuple(
         Victim(wait.strand, wait.begin.row, -1)
-        for wait in facts.waits
-        if wait.begin.process == process and wait.until_ns(facts.last_ns) > begin and wait.end in ("never", "timeout")
+        for wait in waits.take((waits.process == process) & (waits.until_ns(facts.last_ns) > begin))
     )
     return Finding(KIND, Reason.CONTROL, claims, (*victims, Victim(strand, chain.last, -1)))

@@ -24,11 +24,12 @@ def find(facts: Facts) -> list[Finding]:
     graph = facts.graph
     exceptions: dict[Resource, Fact[Exception_]] = {}
     unretrieved: dict[Resource, Fact[Exception_]] = {}
-    for fact in facts.exceptions:
-        if fact.text.role == _UNRETRIEVED:
-            unretrieved[fact.resource] = fact
-        elif fact.resource not in exceptions or fact.text.at:
-            exceptions[fact.resource] = fact
+    for resource in {(ended.process, ended.text.exception) for ended in failed.values() if ended.text.exception}:
+        for fact in sorted(facts.exceptions.of(*resource), key=lambda fact: fact.row):
+            if fact.text.role == _UNRETRIEVED:
+                unretrieved[resource] = fact
+            elif resource not in exceptions or fact.text.at:
+                exceptions[resource] = fact
     sources = np.sort(graph.edge_src)
     found = []
     for strand, ended in failed.items():

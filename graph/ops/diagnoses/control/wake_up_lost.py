@@ -15,7 +15,7 @@ from clew.graph.ops.diagnoses.control.cancelled_by import cancel_claim, cancels_
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.places import in_brackets, place
 from clew.graph.ops.diagnoses.words import offset, seconds, thing, who
-from clew.graph.ops.facts.facts import Fact, Facts, Waiting
+from clew.graph.ops.facts.facts import Fact, Facts, Waiting, Waits
 from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel
 
@@ -30,8 +30,7 @@ def find(facts: Facts) -> list[Finding]:
     lost = [
         (wait, cancel)
         for strand in cancels
-        for wait in facts.waits_of.get(strand, ())
-        if wait.end == "cancelled" and wait.begin.channel in _OBJECTS
+        for wait in _cancelled_waits(facts, strand)
         for cancel in [_cancel_of(wait, cancels[strand])]
         if cancel
     ]
@@ -45,6 +44,11 @@ def find(facts: Facts) -> list[Finding]:
         if starved:
             found.append(_finding(facts, wait, cancel, giver, starved))
     return found
+
+
+def _cancelled_waits(facts: Facts, strand: int) -> Waits:
+    waits = facts.waits_of.of(strand)
+    return waits.take(waits.ended("cancelled") & waits.of_channels(_OBJECTS.__contains__))
 
 
 def _cancel_of(wait: Waiting, cancels: list[Fact[Cancel]]) -> Fact[Cancel] | None:
@@ -87,12 +91,10 @@ def _giver(facts: Facts, wait: Waiting, cancel: Fact[Cancel], sources: list[tupl
 def _starved(facts: Facts, wait: Waiting, cancel: Fact[Cancel]) -> list[Waiting]:
     """Return the waits for the same object that the wake-up should have ended, and that it did not end."""
     assert wait.wake
-    others = [
-        other
-        for other in facts.waits_for.get(wait.resource, ())
-        if other.strand != wait.strand and other.begin.ns < cancel.ns and other.until_ns(facts.last_ns) > wait.wake.ns
-    ]
-    if not others or any(other.end == "satisfied" for other in others):
+    waits = facts.waits_for.of(*wait.resource)
+    meanwhile = (waits.begin_ns < cancel.ns) & (waits.until_ns(facts.last_ns) > wait.wake.ns)
+    others = waits.take(meanwhile & (waits.strand != wait.strand))
+    if others.ended("satisfied").any():
         return []
     cancels = cancels_of(facts)
     waited = []

@@ -31,6 +31,8 @@ _THINGS = (
     (re.compile(r"after (it|the \w+) (was|has been|is) (closed|shut down)", re.I), ""),
     (re.compile(r"Bad file descriptor"), "a descriptor"),
 )  # fmt: skip
+_WORDS = r"(?i)closed|closing|shut ?down|not running|bad file descriptor"
+"""One of these is in each text that one of the patterns above matches."""
 _TYPES = {
     "queue.ShutDown": "a queue",
     "asyncio.queues.QueueShutDown": "a queue",
@@ -49,7 +51,7 @@ _ROLES = ("raised", "handled", "ended", "unretrieved")
 def find(facts: Facts) -> list[Finding]:
     """Return the uses of closed objects, one for each exception."""
     firsts: dict[tuple[int, int, str], Fact[Exception_]] = {}
-    for fact in sorted(facts.exceptions, key=lambda fact: fact.ns):
+    for fact in _candidates(facts):
         if fact.text.role in _ROLES and _thing(fact):
             known = firsts.setdefault((*fact.resource, fact.channel), fact)
             if not known.text.at and fact.text.at:
@@ -58,6 +60,15 @@ def find(facts: Facts) -> list[Finding]:
         return []
     closings = _closing_calls(facts)
     return [_finding(facts, fact, closings) for fact in firsts.values()]
+
+
+def _candidates(facts: Facts) -> list[Fact[Exception_]]:
+    """Return all records of exceptions of which a record may say that something was closed, by time."""
+    exceptions = facts.exceptions
+    telling = exceptions.take(exceptions.mention(_WORDS) | exceptions.of_types(_TYPES.__contains__))
+    resources = {fact.resource for fact in telling}
+    found = [fact for resource in resources for fact in exceptions.of(*resource)]
+    return sorted(found, key=lambda fact: (fact.ns, fact.row))
 
 
 def _thing(fact: Fact[Exception_]) -> str:

@@ -55,35 +55,17 @@ def exception_behind(facts: Facts, row: int) -> tuple[Raised, ...]:
     return tuple(chain)
 
 
-def _by_key(facts: Facts) -> dict[tuple[int, int], list[Fact[Exception_]]]:
-    known: dict[tuple[int, int], list[Fact[Exception_]]] | None = facts.graph.answers.get("exceptions by key")
-    if known is None:
-        known = facts.graph.answers["exceptions by key"] = {}
-        for fact in sorted(facts.exceptions, key=lambda fact: fact.ns):
-            known.setdefault(fact.resource, []).append(fact)
-    return known
-
-
-def _handled_rows(facts: Facts) -> dict[int, Fact[Exception_]]:
-    """Return the "handled" records by row."""
-    known: dict[int, Fact[Exception_]] | None = facts.graph.answers.get("handled exceptions")
-    if known is None:
-        known = {fact.row: fact for fact in facts.exceptions if fact.text.role == "handled"}
-        facts.graph.answers["handled exceptions"] = known
-    return known
-
-
 def _handled_at(facts: Facts, row: int) -> Fact[Exception_] | None:
     """Return the exception that was handled when a line was written: its record comes just before the line's.
 
     Only records of other facts may lie between the two.
     """
     graph = facts.graph
-    handled = _handled_rows(facts)
     start = graph.strand_of(row).start
     for before in range(row - 1, max(start, row - 1 - _LONGEST) - 1, -1):
-        if before in handled:
-            return handled[before]
+        fact = facts.exceptions.at_row(before)
+        if fact is not None and fact.text.role == "handled":
+            return fact
         if graph.at("kind", before) not in (Kind.EXCEPTION, Kind.OUTPUT, Kind.LOG):
             return None
         if graph.at("kind", before) in (Kind.OUTPUT, Kind.LOG) and graph.at("kind", row) == graph.at("kind", before):
@@ -94,13 +76,15 @@ def _handled_at(facts: Facts, row: int) -> Fact[Exception_] | None:
 def _before(facts: Facts, process: int, key: int, row: int) -> Fact[Exception_] | None:
     """Return the last record of an exception before a row, by time."""
     ns = facts.graph.at("ts", row)
-    found = [fact for fact in _by_key(facts).get((process, key), ()) if fact.ns <= ns]
+    found = [fact for fact in facts.exceptions.of(process, key) if fact.ns <= ns]
     return found[-1] if found else None
 
 
 def _origin(facts: Facts, fact: Fact[Exception_]) -> Fact[Exception_]:
     """Return the record of an exception that shows best where it was raised: the earliest one with a traceback."""
-    records = [each for each in _by_key(facts)[fact.resource] if each.ns <= fact.ns and each.channel == fact.channel]
+    records = [
+        each for each in facts.exceptions.of(*fact.resource) if each.ns <= fact.ns and each.channel == fact.channel
+    ]
     return min(records, key=lambda each: (not each.text.at, each.text.role != "raised", each.ns), default=fact)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from clew.graph.ops.diagnoses.control.cancelled_by import cancels_of
 from clew.graph.ops.diagnoses.data.connections import End, Use, could_cause, ends_of
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
@@ -99,12 +101,11 @@ def _finding(facts: Facts, first: list[Use], second: list[Use], complete: int) -
 
 def _interruption(facts: Facts, asked: Use, mine: Use) -> tuple[tuple[int, ...], str, bool] | None:
     """Return how a request was interrupted between its write and the next one's: rows, words, whether it was reading."""
-    inside = [
-        wait
-        for wait in facts.waits_of.get(asked.strand, ())
-        if wait.begin.row > asked.row and wait.begin.ns <= mine.ns and wait.wake and wait.wake.ns <= mine.ns
-    ]
-    broken: Waiting | None = next((wait for wait in inside if wait.end in ("cancelled", "timeout")), None)
+    waits = facts.waits_of.of(asked.strand)
+    low, high = np.searchsorted(waits.row, asked.row, "right"), np.searchsorted(waits.begin_ns, mine.ns, "right")
+    inside = waits[int(low) : int(high)]
+    stopped = inside.ended("cancelled", "timeout") & (inside.wake_ns <= mine.ns)
+    broken: Waiting | None = next(iter(inside.take(stopped)), None)
     reading = bool(broken and any(frame.function.rpartition(".")[2] in _READERS for frame in broken.begin.text.at))
     cancel = next((each for each in cancels_of(facts).get(asked.strand, ()) if asked.ns <= each.ns <= mine.ns), None)
     shown = broken.rows if broken else ()
@@ -130,8 +131,9 @@ def _raised(facts: Facts) -> dict[int, list[tuple[int, int, bool, str]]]:
     known: dict[int, list[tuple[int, int, bool, str]]] | None = facts.graph.answers.get("time-outs of strands")
     if known is None:
         known = facts.graph.answers["time-outs of strands"] = {}
-        for fact in facts.exceptions:
-            if "timeout" in fact.channel.lower() and fact.text.role in ("raised", "handled"):
+        exceptions = facts.exceptions
+        for fact in exceptions.take(exceptions.of_types(lambda name: "timeout" in name.lower())):
+            if fact.text.role in ("raised", "handled"):
                 reads = any(frame.function.rpartition(".")[2] in _READERS for frame in fact.text.at)
                 known.setdefault(fact.strand, []).append((fact.ns, fact.row, reads, fact.channel))
     return known

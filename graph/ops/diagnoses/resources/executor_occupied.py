@@ -12,7 +12,7 @@ from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
 from clew.graph.ops.diagnoses.places import fact_place, in_brackets
 from clew.graph.ops.diagnoses.resources.wait_circle import Circle, basis_of, circles
-from clew.graph.ops.diagnoses.significance import failed, victims
+from clew.graph.ops.diagnoses.significance import failed_waits, victims
 from clew.graph.ops.facts.blockers import Blockers, Link
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Waiting
@@ -31,8 +31,8 @@ def find(facts: Facts) -> list[Finding]:
             item, finding = _circle(facts, circle)
             found.setdefault(item.submit, finding)
     blockers, ends = Blockers.of(facts), Ends.of(facts)
-    for wait in facts.waits:
-        if not failed(facts, wait) or ends.lasted_ns(wait) < OCCUPIED_NS:
+    for wait in failed_waits(facts):
+        if ends.lasted_ns(wait) < OCCUPIED_NS:
             continue
         for item, running, basis in blockers.queued(wait, ends.until_ns(wait) - 1):
             if item.submit not in found and all(each.begin_ns <= item.submit_ns for each in running):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
-from clew.graph.ops.diagnoses.significance import matters, victims
+from clew.graph.ops.diagnoses.significance import long_or_failed, matters, victims
 from clew.graph.ops.facts.blockers import Blockers
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
@@ -33,7 +33,7 @@ class _Step:
 
 def find(facts: Facts) -> list[Finding]:
     found: dict[tuple[int, ...], tuple[list[Waiting], list[_Step]]] = {}
-    for wait in facts.waits:
+    for wait in long_or_failed(facts):
         if not _has_holder(wait, facts) or not matters(facts, wait):
             continue
         chain = _chain(facts, wait)

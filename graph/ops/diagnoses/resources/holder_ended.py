@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
-from clew.graph.ops.diagnoses.significance import failed, victims
+from clew.graph.ops.diagnoses.significance import failed_waits, victims
 from clew.graph.ops.facts.blockers import Blockers, is_lock
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
@@ -21,8 +21,8 @@ def find(facts: Facts) -> list[Finding]:
     blockers, ends = Blockers.of(facts), Ends.of(facts)
     waits: dict[tuple[tuple[int, int], int], list[Waiting]] = {}
     holdings: dict[tuple[tuple[int, int], int], Holding] = {}
-    for wait in facts.waits:
-        if not is_lock(wait) or not failed(facts, wait):
+    for wait in failed_waits(facts):
+        if not is_lock(wait):
             continue
         until = ends.until_ns(wait)
         for holding, basis in blockers.holders(wait, until):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
-from clew.graph.ops.diagnoses.significance import failed, innermost_call, victims
+from clew.graph.ops.diagnoses.significance import failed_waits, innermost_call, victims
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Waiting
 from clew.records.format.event import FLAG_BACK, Kind
@@ -45,8 +45,8 @@ class _Take:
 def find(facts: Facts) -> list[Finding]:
     """Return the pools whose items were not put back, with those who waited in vain."""
     waits: dict[tuple[str, Place], list[Waiting]] = defaultdict(list)
-    for wait in facts.waits:
-        if wait.begin.channel in _CHANNELS and failed(facts, wait):
+    for wait in failed_waits(facts):
+        if wait.begin.channel in _CHANNELS:
             frame = words.own_frame(words.frames(facts, wait), facts)
             if frame is not None:
                 waits[wait.begin.channel, (frame.file, frame.function)].append(wait)
@@ -168,7 +168,8 @@ def _lost_claim(facts: Facts, take: _Take) -> Claim:
     place = f"{site.qualname} ({words.base_name(site.file)}:{site.line})" if site.file else site.qualname
     who = _taken(facts, take)
     row = end - 1
-    fact = next((each for each in facts.exceptions if end - 8 <= each.row <= end and each.strand == take.strand), None)
+    near = map(facts.exceptions.at_row, range(end - 8, end + 1))
+    fact = next((each for each in near if each is not None and each.strand == take.strand), None)
     if graph.at("kind", end) == Kind.UNWIND:
         by = "an exception"
         if fact is not None:

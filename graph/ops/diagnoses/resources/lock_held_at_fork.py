@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
-from clew.graph.ops.diagnoses.significance import failed, victims
+from clew.graph.ops.diagnoses.significance import failed_waits, victims
 from clew.graph.ops.facts.blockers import Blockers
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
 from clew.records.format.event import Kind
@@ -20,9 +20,7 @@ KIND = "lock-held-at-fork"
 def find(facts: Facts) -> list[Finding]:
     blockers = Blockers.of(facts)
     found: dict[tuple[int, int, int], Finding] = {}
-    for wait in facts.waits:
-        if not failed(facts, wait):
-            continue
+    for wait in failed_waits(facts):
         for holding, _basis in blockers.holders(wait, wait.begin.ns):
             if _is_before_fork(facts, wait, holding):
                 found.setdefault((*wait.resource, wait.strand), _finding(facts, wait, holding))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
-from clew.graph.ops.diagnoses.significance import failed, victims
+from clew.graph.ops.diagnoses.significance import failed_waits, victims
 from clew.graph.ops.facts.blockers import Blockers, is_exclusive
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
 from clew.records.format.event import Kind
@@ -26,8 +26,8 @@ _INTERRUPTIONS = {
 def find(facts: Facts) -> list[Finding]:
     blockers = Blockers.of(facts)
     found: dict[tuple[tuple[int, int], int], Finding] = {}
-    for wait in facts.waits:
-        if not is_exclusive(wait) or wait.begin.channel.endswith("rlock") or not failed(facts, wait):
+    for wait in failed_waits(facts):
+        if not is_exclusive(wait) or wait.begin.channel.endswith("rlock"):
             continue
         for holding, basis in blockers.holders(wait, wait.begin.ns):
             if holding.strand == wait.strand and not holding.before_fork and not basis:

@@ -13,9 +13,9 @@ from statistics import median
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
 from clew.graph.ops.diagnoses.significance import SHARE, victims, work_ns
-from clew.graph.ops.facts.blockers import is_exclusive
 from clew.graph.ops.facts.ends import Ends
-from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.graph.ops.facts.facts import Facts, Resource, Waiting, Waits
+from clew.graph.ops.facts.views import Groups
 from clew.records.format.facts import Frame
 
 KIND = "serialized-by-lock"
@@ -25,21 +25,25 @@ LEAST_HOLD_NS = 5_000_000
 
 
 def find(facts: Facts) -> list[Finding]:
-    found = []
-    for waits in facts.waits_for.values():
-        if len(waits) >= LEAST_STRANDS and is_exclusive(waits[0]):
-            found += [_finding(facts, queue) for queue in _queues(facts, waits) if _matters(facts, queue)]
-    return found
+    ends, waits = Ends.of(facts), facts.waits
+    slow = waits.take(waits.is_exclusive & waits.ended("satisfied") & (ends.lasted_of(waits) >= LEAST_WAIT_NS))
+    found: dict[Resource, list[Finding]] = {}
+    for resource, group in Groups[Resource, Waits](slow, slow.process, slow.key).items():
+        queues = _queues(facts, group) if len(group) >= LEAST_STRANDS else []
+        findings = [_finding(facts, queue) for queue in queues if _matters(facts, queue)]
+        if findings:
+            found[resource] = findings
+    if len(found) > 1:  # The lock that was first waited for comes first.
+        return [each for resource in facts.waits_for if resource in found for each in found[resource]]
+    return [each for findings in found.values() for each in findings]
 
 
-def _queues(facts: Facts, waits: list[Waiting]) -> list[list[Waiting]]:
-    """Return the satisfied, not quite short waits for a lock in groups without a pause between them."""
+def _queues(facts: Facts, waits: Waits) -> list[list[Waiting]]:
+    """Return waits for a lock in groups without a pause between them."""
     ends = Ends.of(facts)
     queues: list[list[Waiting]] = []
     reached = -1
     for wait in waits:
-        if wait.end != "satisfied" or ends.lasted_ns(wait) < LEAST_WAIT_NS:
-            continue
         if wait.begin.ns > reached:
             queues.append([])
         queues[-1].append(wait)

@@ -7,17 +7,15 @@ all slots must be taken at the end of the wait.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
-from clew.graph.ops.diagnoses.significance import failed, victims
+from clew.graph.ops.diagnoses.significance import failed_waits, victims
 from clew.graph.ops.facts.blockers import is_lock
 from clew.graph.ops.facts.ends import Ends
-from clew.graph.ops.facts.facts import Facts, Holding, Resource, Waiting
-from clew.records.format.event import Kind
+from clew.graph.ops.facts.facts import Facts, Holding, Holdings, Resource, Waiting
 
 KIND = "slot-leaked"
 
@@ -32,25 +30,27 @@ class _End:
 
 
 def find(facts: Facts) -> list[Finding]:
-    graph = facts.graph
-    held: dict[Resource, list[Holding]] = defaultdict(list)
-    for holding in facts.holdings:
-        if graph.at("kind", holding.rows[0]) == Kind.HOLD:
-            held[holding.resource].append(holding)
+    leaked: dict[Resource, list[Holding]] = defaultdict(list)
+    for holding in facts.holdings.take(facts.holdings.is_open):
+        if _is_leaked(facts, holding):
+            leaked[holding.resource].append(holding)
+    failed: dict[Resource, list[Waiting]] = defaultdict(list)
+    for wait in failed_waits(facts) if leaked else ():
+        if wait.resource in leaked and not is_lock(wait):
+            failed[wait.resource].append(wait)
     found = []
-    for resource, holdings in held.items():
-        leaked = [each for each in holdings if _is_leaked(facts, each)]
-        waits = [wait for wait in facts.waits_for.get(resource, ()) if failed(facts, wait)] if leaked else []
-        waits = [wait for wait in waits if not is_lock(wait) and _is_full(facts, wait, holdings)]
-        if waits and not any(_is_given_by_another(facts, each) for each in holdings):
-            finding = _finding(facts, leaked, waits)
+    for resource in sorted(failed, key=lambda resource: int(facts.holdings_of[resource].places[0])):
+        holdings = facts.holdings_of[resource]
+        waits = [wait for wait in failed[resource] if _is_full(facts, wait, holdings)]
+        if waits and not holdings.is_given_by_another.any():
+            finding = _finding(facts, leaked[resource], waits)
             if finding is not None:
                 found.append(finding)
     return found
 
 
 def _is_leaked(facts: Facts, holding: Holding) -> bool:
-    ended = _ended(facts, holding.strand) if holding.until_ns is None else None
+    ended = _ended(facts, holding.strand)
     return ended is not None and ended.ns >= holding.since_ns
 
 
@@ -59,21 +59,15 @@ def _ended(facts: Facts, strand: int) -> _End | None:
     task = facts.ended.get(strand)
     if task is not None:
         return _End(task.row, task.ns, task.text.end == "cancelled")
-    error = next((each for each in facts.exceptions if each.strand == strand and each.text.role == "ended"), None)
+    exceptions = facts.exceptions
+    error = next(iter(exceptions.take((exceptions.strand == strand) & exceptions.of_roles("ended"))), None)
     end = Ends.of(facts).row_of(strand) if error is not None else -1
     return None if error is None or end < 0 else _End(error.row, facts.graph.at("ts", end), False)
 
 
-def _is_given_by_another(facts: Facts, holding: Holding) -> bool:
-    return len(holding.rows) == 2 and facts.graph.at("strand", holding.rows[1]) != holding.strand
-
-
-def _is_full(facts: Facts, wait: Waiting, holdings: list[Holding]) -> bool:
+def _is_full(facts: Facts, wait: Waiting, holdings: Holdings) -> bool:
     capacity = wait.begin.text.capacity
-    until = Ends.of(facts).until_ns(wait)
-    count = bisect_right(holdings, until, key=lambda each: each.since_ns)
-    taken = sum(1 for each in holdings[:count] if each.until_ns is None or each.until_ns > until)
-    return not capacity or taken >= capacity
+    return not capacity or len(holdings.at(Ends.of(facts).until_ns(wait))) >= capacity
 
 
 def _finding(facts: Facts, leaked: list[Holding], waits: list[Waiting]) -> Finding | None:

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
-from clew.graph.ops.diagnoses.significance import failed, victims
+from clew.graph.ops.diagnoses.significance import failed_waits, victims
 from clew.graph.ops.facts.blockers import Blockers, Link
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Waiting
@@ -55,9 +55,7 @@ def circles(facts: Facts) -> list[Circle]:
         return known
     ends = Ends.of(facts)
     found: dict[frozenset[int], Circle] = {}
-    waits = sorted(
-        (wait for wait in facts.waits if failed(facts, wait)), key=lambda wait: (ends.until_ns(wait), wait.begin.ns)
-    )
+    waits = sorted(failed_waits(facts), key=lambda wait: (ends.until_ns(wait), wait.begin.ns))
     for wait in waits:
         circle = _at_end(facts, wait)
         if circle is not None:

@@ -197,7 +197,7 @@ def test_await_that_finds_its_future_done_or_yields_at_once_is_no_wait(facts):
         asyncio.run(main())
         """
     )
-    assert found.waits == []
+    assert not found.waits
 
 
 def test_wait_that_fails_has_end_failed(facts):
