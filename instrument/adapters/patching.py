@@ -194,12 +194,15 @@ def hook_return(
 
     `enter` gets the same arguments at each start. The function must not assign to them. Otherwise like `hook`.
     """
-    if function.__code__ in _hooked:
+    code = function.__code__
+    if code in _hooked:
         return
+    # What an inner function uses is in a cell.
+    cells = {place for place, name in enumerate(code.co_varnames[:parameters], 1) if name in code.co_cellvars}
 
     def end(*values: Any) -> None:
         with contextlib.suppress(Exception):
-            returned(*values)
+            returned(*(value.cell_contents if place in cells else value for place, value in enumerate(values)))
 
     def start(*values: Any) -> None:
         if enter is not None:

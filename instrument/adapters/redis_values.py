@@ -1,9 +1,9 @@
 """Causality through redis: items of lists, messages of channels and entries of streams, by redis-py, also with asyncio.
 
-Channels: "redis.list", "redis.channel", "redis.stream". A value cannot carry a key that other readers would not see, so
-the key is a hash of the name and the content; the content itself is not stored. If equal contents are in flight, the
-last sender is the source; if this process sent both, the second SEND is marked ambiguous. Invariant: commands are neither
-changed nor added.
+Channels: "redis.list", "redis.channel", "redis.stream", and "redis.value" for strings, which are states. A value cannot carry a
+key that other readers would not see, so the key is a hash of the name and the content; the content itself is not stored. If
+equal contents are in flight, the last sender is the source; if this process sent both, the second SEND is marked ambiguous.
+Invariant: commands are neither changed nor added.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from clew.records.format.event import FLAG_AMBIGUOUS, Kind
 from clew.records.format.keys import key_of
 
 _SEND, _RECEIVE = int(Kind.SEND), int(Kind.RECEIVE)
+_DEFINE, _USE = int(Kind.DEFINE), int(Kind.USE)
 _MOST_SENT = 10_000
 """The maximum number of remembered contents, to detect equal ones."""
 _MOST_BYTES = 1 << 16
@@ -25,6 +26,7 @@ _MOST_BYTES = 1 << 16
 _POPS = frozenset({"LPOP", "RPOP", "BLPOP", "BRPOP"})
 _MOVES = frozenset({"RPOPLPUSH", "BRPOPLPUSH", "LMOVE", "BLMOVE"})
 _READS = frozenset({"XREAD", "XREADGROUP"})
+_GETS = frozenset({"GET", "GETEX", "GETDEL", "GETSET"})
 
 _sent: dict[int, None] = {}
 
@@ -41,6 +43,28 @@ def _patch_senders(module: Any) -> None:
         _sending(function, "redis.list", lambda _client, name, values: [(name, each) for each in values])
     _sending(module.PubSubCommands.publish, "redis.channel", lambda _client, name, message: [(name, message)])
     _sending(module.StreamCommands.xadd, "redis.stream", lambda _client, name, fields: [(name, *_flat(fields))])
+    strings = module.BasicKeyCommands
+    for name in ("set", "setnx", "getset"):
+        _defining(getattr(strings, name), lambda _client, name, value: [(name, value)], 3)
+    for name in ("setex", "psetex"):
+        _defining(getattr(strings, name), lambda _client, name, _time, value: [(name, value)], 4)
+    for name in ("mset", "msetnx"):
+        _defining(getattr(strings, name), lambda _client, mapping: list(mapping.items()), 2)
+
+
+def _defining(function: Any, pairs_of: Callable[..., list[tuple[Any, Any]]], parameters: int) -> None:
+    """Record what a command writes. A read depends on it only if it finds the same content."""
+    function = getattr(function, "__wrapped__", function)  # decorators share their wrapper's code
+    if function.__code__.co_argcount < parameters:
+        return
+    site, channel = adapter_site(function), intern("redis.value")
+
+    def begin(*arguments: Any) -> None:
+        if core.active():
+            for pair in pairs_of(*arguments):
+                core.emit(_DEFINE, site, _key("redis.value", pair), channel)
+
+    hook(function, begin, parameters=parameters)
 
 
 def _sending(function: Any, channel: str, parts_of: Callable[..., list[tuple[Any, ...]]]) -> None:
@@ -56,7 +80,7 @@ def _sending(function: Any, channel: str, parts_of: Callable[..., list[tuple[Any
 
 def _patch_receivers(module: Any) -> None:
     execute = module.Redis.execute_command
-    site = adapter_site(execute)
+    site, value = adapter_site(execute), intern("redis.value")
 
     def returned(result: Any, _client: Any, words: tuple[Any, ...]) -> None:
         if result is not None and core.active():
@@ -70,6 +94,12 @@ def _patch_receivers(module: Any) -> None:
             elif command in _READS:
                 for entry in _entries(result):
                     _receive("redis.stream", site, entry)
+            elif command in _GETS:
+                core.emit(_USE, site, _key("redis.value", (words[1], result)), value)
+            elif command == "MGET":
+                for name, each in zip(words[1:], result, strict=True):
+                    if each is not None:
+                        core.emit(_USE, site, _key("redis.value", (name, each)), value)
 
     hook_return(execute, returned, parameters=2)
     handle = module.PubSub.handle_message

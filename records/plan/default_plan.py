@@ -10,7 +10,9 @@ OUTPUTS = "outputs"
 """The adapter that records lines on the descriptors 1 and 2."""
 FACTS = ("exceptions", OUTPUTS)
 """Adapters of every plan, unless it says otherwise: exceptions, and lines that the program writes."""
-ADAPTERS = ("threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http", "sockets", *FACTS)
+ADAPTERS = (
+    "threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http", "sockets", "redis_values", *FACTS
+)  # fmt: skip
 WARNING = 30
 """The least level of log lines that a plan records whose spec does not mention log lines."""
 BUDGET = 0.03

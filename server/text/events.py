@@ -76,9 +76,9 @@ def event_title(graph: ExecutionGraph, event: int) -> str:
         case Kind.ACQUIRE:
             return f"{who} {mechanism(channel, EdgeKind.SYNC).target_title or 'acquired a lock'}"
         case Kind.DEFINE:
-            return f"{who} defined {thing(graph, event)}"
+            return f"{who} {mechanism(channel, EdgeKind.STATE).source_title or f'defined {thing(graph, event)}'}"
         case Kind.USE:
-            return f"{who} used {thing(graph, event)}"
+            return f"{who} {mechanism(channel, EdgeKind.STATE).target_title or f'used {thing(graph, event)}'}"
         case Kind.REQUEST:
             return f"request {channel} began in {who}"
         case Kind.NAME if not graph.failure(event):
@@ -145,7 +145,8 @@ def edge_title(graph: ExecutionGraph, source: int, target: int, kind: int, chann
     who, whom = actor(graph, source), actor(graph, target)
     about = thing(graph, target) or thing(graph, source)
     if kind == EdgeKind.STATE:
-        return f"{whom} used {about or 'a state'}, which {who} defined"
+        phrase = mechanism(channel, EdgeKind.STATE).edge_title or "{target} used {about}, which {source} defined"
+        return phrase.format(source=who, target=whom, about=about or "a state")
     if kind == EdgeKind.SYNC:
         phrase = mechanism(channel, EdgeKind.SYNC).edge_title or "{target} waited for {source}"
         return phrase.format(source=who, target=whom)

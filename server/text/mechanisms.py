@@ -307,6 +307,15 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
     "redis.list": Mechanism(),
     "redis.channel": Mechanism(),
     "redis.stream": Mechanism(),
+    "redis.value": Mechanism(
+        edge=EdgeKind.STATE,
+        noun="a value in redis",
+        given="written",
+        taken="read",
+        source_title="wrote a value to redis",
+        target_title="read a value from redis",
+        edge_title="{target} read a value in redis that {source} had written",
+    ),
     # Callbacks.
     "signal": Mechanism(wait="signal"),
     "sched": Mechanism(wait="timer"),

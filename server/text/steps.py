@@ -78,7 +78,8 @@ def _through(graph: ExecutionGraph, event: int, step: str, end: End) -> str:
     kind, channel = int(graph.edge_kind[end.edge]), graph.strings[int(graph.edge_channel[end.edge])]
     about = thing(graph, target) or thing(graph, source)
     if kind == EdgeKind.STATE:
-        words = Mechanism(noun=f"the state {about}", given="set", taken="used")
+        words = mechanism(channel, EdgeKind.STATE)
+        words = words if words.noun else Mechanism(noun=f"the state {about}", given="set", taken="used")
     else:
         words = mechanism(channel)
         if not words.noun:

@@ -106,9 +106,18 @@ def _is_about_states(trail: Trail, finding: Finding) -> bool:
 
     The recorded writer of any other state is told before anything inferred.
     """
-    graph = trail.graph
-    writes = {step.row for step in trail.chain() if step.edge >= 0 and graph.edge_kind[step.edge] == EdgeKind.STATE}
+    writes = {step.row for step in _chain_with_state(trail) if _is_state(trail, step)}
     return not writes or not writes.isdisjoint(finding.events)
+
+
+def _chain_with_state(trail: Trail) -> list[Position]:
+    """Return the chain of recorded edges if a state is among them, else an empty list."""
+    chain = trail.chain()
+    return chain if any(_is_state(trail, step) for step in chain) else []
+
+
+def _is_state(trail: Trail, step: Position) -> bool:
+    return step.edge >= 0 and int(trail.graph.edge_kind[step.edge]) == EdgeKind.STATE
 
 
 def _matches(found: list[Finding], positions: list[Position]) -> list[tuple[Position, Finding]]:
@@ -144,6 +153,8 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
     for position in path[1:]:
         if position.reason is Reason.CONTROL and told.isdisjoint(position.events) and len(claims) < MOST_CLAIMS:
             claims.append(Claim(position.text + ".", position.events))
+    # Waits that ended well are no reason, so a state that was read is told before them.
+    path = path if claims else _chain_with_state(trail) or path
     steps, more = steps_of(trail, path)
     data = [step for step in steps if step.edge >= 0 and step.reason is not Reason.SCHEDULING]
     states = [step for step in data if trail.graph.edge_kind[step.edge] == EdgeKind.STATE]

@@ -104,3 +104,37 @@ def test_redis_equal_values_in_one_list_are_marked_ambiguous(twice, redis_server
     sent = [placed.event.extension.flags for placed in run.of(Kind.SEND) if placed.channel == "redis.list"]
     assert sent == [0, FLAG_AMBIGUOUS, 0, 0]
     assert len(run.pairs("redis.list")) == 3
+
+
+def test_redis_read_of_a_string_depends_on_the_write_of_the_content_it_found(twice, redis_server):
+    run = twice(
+        """
+        import asyncio, os, redis, redis.asyncio, threading
+        PATH = os.environ["REDIS"]
+        client = redis.Redis(unix_socket_path=PATH, decode_responses=True)
+        client.flushall()
+
+        def write(name):
+            client.set("one", name)
+            client.setex("two", 60, f"{name} for a minute")
+            client.mset({"three": name, "four": b"4"})
+
+        for name in ("alice", "bob"):
+            thread = threading.Thread(target=write, args=(name,), name=name)
+            thread.start()
+            thread.join()
+        os.system(f"redis-cli -s {PATH} set four from-outside > /dev/null")
+
+        async def read():
+            async with redis.asyncio.Redis(unix_socket_path=PATH) as reader:
+                print(await reader.get("one"), await reader.mget("two", "three", "four", "none"), await reader.get("none"))
+        asyncio.run(read())
+        print(client.getdel("one"))
+        """,
+        "include redis, threads, asyncio",
+        environment={"REDIS": redis_server},
+    )
+    assert run.stdout == "b'bob' [b'bob for a minute', b'bob', b'from-outside', None] None\nbob\n"
+    writes = {placed.event.extension.key: placed for placed in run.of(Kind.DEFINE) if placed.channel == "redis.value"}
+    reads = [placed.event.extension.key for placed in run.of(Kind.USE) if placed.channel == "redis.value"]
+    assert [writes[key].strand if key in writes else "" for key in reads] == ["bob", "bob", "bob", "", "bob"]

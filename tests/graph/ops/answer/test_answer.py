@@ -202,6 +202,16 @@ def test_answer_leaves_request_along_state(run, diagnosed):
     assert [step.group.partition(",")[0] for step in it.steps] == ["in GET /b", "in GET /a"]
 
 
+def test_answer_tells_a_state_before_waits_that_ended_well(run, diagnosed):
+    process = run.process()
+    other, main = process.thread("other"), process.thread("main")
+    other.enter("first").define("chunk-7").exit("first")
+    holder = Holder(thread=other.serial, held_ns=100, at=AT)
+    main.enter("second").fact(Kind.WAIT, 5, "lock", Wait(at=AT, holders=(holder,)))
+    main.fact(Kind.WAKE, 5, "lock", Wake("satisfied")).use("chunk-7").log("failed").exit("second")
+    assert verdict(run.graph(), "failed") == "edge 0."
+
+
 def test_answer_of_any_graph_is_short_and_names_its_events(graphs):
     @settings(max_examples=examples(200))
     @given(graphs, st.data())
