@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from clew.graph.ops.diagnoses.control import (
+    cancellation_spread,
     cancellation_swallowed,
     cancelled_by,
     cleanup_interrupted,
@@ -24,6 +25,7 @@ from clew.graph.ops.diagnoses.resources import (
     retaken_by_holder,
     serialized_by_lock,
     slot_leaked,
+    starved,
     wait_circle,
 )
 from clew.graph.ops.facts.facts import Facts
@@ -40,10 +42,12 @@ DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = (
     item_not_returned.find,
     wake_up_lost.find,
     cleanup_interrupted.find,
+    cancellation_spread.find,
     cancellation_swallowed.find,
     held_by_waiter.find,
     serialized_by_lock.find,
     loop_blocked.find,
+    starved.find,
     endless_reschedule.find,
     closed_before_use.find,
     race.find,

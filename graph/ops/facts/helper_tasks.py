@@ -38,9 +38,11 @@ class Helpers:
         of_wait = np.full(len(begins), -1, np.int64)
         target = begins.number("target")
         found: dict[int, int] = {}
-        for place in _in_wait_for(begins, np.flatnonzero(target > 0)).tolist():
-            strand = int(begins.strand[place])
-            helper = strand_with_key(int(begins.process[place]), int(target[place]))
+        inside = _in_wait_for(begins, np.flatnonzero(target > 0)).tolist()
+        shared = _awaited_by_several(begins, np.flatnonzero(target > 0)) if inside else set()
+        for place in inside:
+            strand, awaited = int(begins.strand[place]), (int(begins.process[place]), int(target[place]))
+            helper = strand_with_key(*awaited) if awaited not in shared else -1
             if helper >= 0 and helper != strand and (helper in found or _runs_only_library(graph, helper)):
                 of_wait[place] = helper
                 found[helper] = strand
@@ -51,6 +53,17 @@ class Helpers:
                 strand = found[strand]  # noqa: PLW2901 - a helper may act for a helper
             found[helper] = strand
         return cls(found, of_wait)
+
+
+def _awaited_by_several(begins: Records[Wait], places: I64) -> set[tuple[int, int]]:
+    """Return the processes and keys of the tasks that several strands wait for: none of them made the task for itself."""
+    first: dict[tuple[int, int], int] = {}
+    columns = (begins.process[places], begins.number("target")[places], begins.strand[places])
+    found = set()
+    for process, key, strand in zip(*(column.tolist() for column in columns), strict=True):
+        if first.setdefault((process, key), strand) != strand:
+            found.add((process, key))
+    return found
 
 
 def _in_wait_for(begins: Records[Wait], places: I64) -> I64:

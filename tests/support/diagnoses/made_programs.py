@@ -11,6 +11,7 @@ from random import Random
 
 from clew.graph.model.graph import ExecutionGraph
 from tests.support.diagnoses import (
+    cancellation_spread,
     cancellation_swallowed,
     cleanup_interrupted,
     closed_before_use,
@@ -19,18 +20,21 @@ from tests.support.diagnoses import (
     generator,
     race,
     reply_of_another,
+    starved,
     wake_up_lost,
 )
 from tests.support.diagnoses.made import Made
 
 MAKERS: dict[str, Callable[[Random, bool], Made]] = {
     "cancellation-swallowed": cancellation_swallowed.make,
+    "cancellation-spread": cancellation_spread.make,
     "cancellation-misdirected": cleanup_interrupted.make,
     "closed-before-use": closed_before_use.make,
     "endless-reschedule": endless_reschedule.make,
     "exception-never-taken": exception_not_taken.make,
     "race": race.make,
     "reply-of-another": reply_of_another.make,
+    "starved": starved.make,
     "wake-up-lost": wake_up_lost.make,
 }
 MADE = sorted({*MAKERS, *generator.PLANTS})

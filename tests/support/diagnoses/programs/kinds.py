@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from tests.support.diagnoses.programs import data, locks, tasks, work
+from tests.support.diagnoses.programs import connections, locks, tasks, work
 from tests.support.diagnoses.programs.noise import noise
 from tests.support.diagnoses.programs.source import Source
 
@@ -22,13 +22,15 @@ KINDS: dict[str, Callable[[Source], None]] = {
         work.executor_occupied,
         work.loop_blocked,
         work.endless_reschedule,
+        work.starved,
         tasks.wake_up_lost,
         tasks.cancellation_swallowed,
         tasks.cancellation_misdirected,
+        tasks.cancellation_spread,
         tasks.exception_never_taken,
-        data.reply_of_another,
-        data.closed_before_use,
-        data.race,
+        connections.reply_of_another,
+        connections.closed_before_use,
+        connections.race,
     )
 }
 

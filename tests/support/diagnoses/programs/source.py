@@ -44,6 +44,8 @@ class Source:
     """The lines that the spec needs; "" for a recording with the default plan."""
     asynchronous: bool = False
     """Whether `main` is a coroutine function."""
+    quiet: bool = False
+    """Whether the program has no noise, because harmless strands would suffer from the fault, too."""
     parts: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
 
@@ -93,7 +95,7 @@ class Source:
 
     def text(self, noise: Callable[[Source], tuple[str, str]]) -> str:
         """Return the whole program: the parts, noise, and the calls of both. The last part defined `scenario`."""
-        begin, end = noise(self)
+        begin, end = ("", "") if self.quiet else noise(self)
         if self.asynchronous:
             main = f"async def main():\n{begin}    await scenario()\n{end}\nasyncio.run(main())\n"
         else:

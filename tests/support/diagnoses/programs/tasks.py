@@ -230,3 +230,78 @@ def exception_never_taken(source: Source) -> None:
         call=call,
         **values,
     )
+
+
+def cancellation_spread(source: Source) -> None:
+    """Tasks that wait for one thing, of which one is cancelled; or the near miss: it is shielded, or nothing is shared."""
+    source.asynchronous = True
+    asked, victim, shared = source.strands(3)
+    source.names = (asked, victim)
+    shape = "" if source.fault else source.pick("shielded", "own", "direct", "all")
+    way = (
+        source.pick("task", "future", "gather", "limit", "block")
+        if source.fault
+        else source.pick("task", "limit", "block")
+    )
+    limit = source.random.randrange(50, 120) / 1000
+    if shape in ("direct", "all"):
+        way = "task"
+    thing = f"asyncio.create_task(load(), name='{shared}')"
+    thing = "asyncio.get_running_loop().create_future()" if way == "future" else thing
+    inner = "asyncio.shield(thing)" if shape == "shielded" else "thing"
+    first = {
+        "gather": f"await asyncio.gather({inner})",
+        "limit": f"await asyncio.wait_for({inner}, {limit})",
+        "block": f"async with asyncio.timeout({limit}): await {inner}",
+    }.get(way, f"await {inner}")
+    moves = {"direct": "thing.cancel()", "all": "first.cancel()\nsecond.cancel()"}.get(shape, "first.cancel()")
+    values = {
+        "thing": thing,
+        "other": thing if shape == "own" else "thing",
+        "first": first,
+        "moves": "pass" if way in ("limit", "block") else moves,
+        "asked": asked,
+        "victim": victim,
+        "work": source.name(),
+        "question": source.question if source.fault else "interrupted",
+        "level": "error" if source.fault else "info",
+        "seconds": limit + 0.1,
+    }
+    source.add(
+        """
+        async def load():
+            await asyncio.sleep($seconds)
+            return 1
+
+        async def $work(thing):
+            try:
+                $first
+            except TimeoutError:
+                log.info("no answer in time")
+
+        async def last(thing):
+            try:
+                return await thing
+            except asyncio.CancelledError:
+                log.$level("$question")
+                raise
+        """,
+        **values,
+    )
+    call = source.nested(f"{values['work']}(thing)", "thing")
+    source.add(
+        """
+        async def scenario():
+            thing = $thing
+            first = asyncio.create_task($call, name="$asked")
+            other = $other
+            second = asyncio.create_task(last(other), name="$victim")
+            await asyncio.sleep(0.01)
+            $moves
+            await asyncio.gather(first, second, return_exceptions=True)
+            if not thing.done():
+                thing.cancel()
+        """,
+        call=call,
+        **values,
+    )

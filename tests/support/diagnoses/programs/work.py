@@ -239,3 +239,71 @@ def endless_reschedule(source: Source) -> None:
         """,
         **values,
     )
+
+
+def starved(source: Source) -> None:
+    """Many short steps that keep a ready task waiting; or the near miss: they pause, run in threads, or are the only tasks."""
+    source.asynchronous = source.quiet = True
+    victim, crunch, count = source.strand(), source.name(), source.random.randrange(35, 60)
+    count = count if source.fault else 8
+    shape = "" if source.fault else source.pick("pauses", "threads", "alone")
+    way = source.pick("tasks", "callbacks") if source.fault else "tasks"
+    values = {
+        "victim": victim,
+        "crunch": crunch,
+        "work": source.name(),
+        "count": count,
+        "seconds": 0.0002 if shape == "pauses" else 0.005,
+        "rounds": source.random.randrange(1, 4),
+        "question": source.question,
+        "yield": "await asyncio.sleep(0.02)" if shape == "pauses" else "await asyncio.sleep(0)",
+        "call": "await asyncio.to_thread($crunch, $seconds)" if shape == "threads" else "$crunch($seconds)",
+        "alone": shape == "alone",
+        "Box": source.pick("Queue", "LifoQueue"),
+    }
+    source.add(
+        """
+        def $crunch(seconds):
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                pass
+
+        async def $work(rounds):
+            for _ in range(rounds):
+                $call
+                $yield
+
+        async def poll(box):
+            sent = await box.get()
+            if $late and time.monotonic() - sent > 0.1:
+                log.error("$question")
+        """,
+        late=source.fault,
+        **values,
+    )
+    call = source.nested(f"{values['work']}(rounds)", "rounds")
+    function = crunch if way == "callbacks" else call.partition("(")[0]
+    source.names = (victim, function)
+    start = (
+        "asyncio.get_running_loop().call_soon($crunch, $seconds)"
+        if way == "callbacks"
+        else "asyncio.create_task($outer)"
+    )
+    source.add(
+        """
+        async def scenario():
+            box, rounds = asyncio.$Box(), $rounds
+            victim = None if $alone else asyncio.create_task(poll(box), name="$victim")
+            await asyncio.sleep(0.01)
+            tasks = [$start for _ in range($count)]
+            if not $alone:
+                box.put_nowait(time.monotonic())
+                await victim
+            if not $callbacks:
+                await asyncio.gather(*tasks)
+        """,
+        start=start,
+        outer=call,
+        callbacks=way == "callbacks",
+        **values,
+    )

@@ -1,0 +1,19 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.graph.ops.diagnoses.control.cancellation_spread import find
+from tests.support.diagnoses.cancellation_spread import make
+from tests.support.diagnoses.made import check
+from tests.support.examples import examples
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(st.integers(0, 1 << 40))
+def test_cancellation_spread_planted_is_found_and_named(seed):
+    check(find, make, seed, fault=True)
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(st.integers(0, 1 << 40))
+def test_cancellation_spread_near_miss_finds_nothing(seed):
+    check(find, make, seed, fault=False)
