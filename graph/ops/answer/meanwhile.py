@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clew.graph.model.graph import Process
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding
@@ -17,6 +18,7 @@ from clew.records.format.facts import Exception_
 
 HANGS_NS = 1_000_000_000
 """A wait of this length that still went on at the event may be why it happened."""
+MOST_PROCESSES = 3
 _NOT_TAKEN = "exception-never-taken"
 
 
@@ -42,7 +44,7 @@ def meanwhile(facts: Facts, event: int) -> Meanwhile | None:
 
 
 def ended_badly(facts: Facts, event: int) -> Meanwhile | None:
-    """Return the uncaught exception that ended a thread or task last before an event, else the last process that died."""
+    """Return the uncaught exception that ended a thread or task last before an event, else the processes that died."""
     graph = facts.graph
     ns, strand = graph.at("ts", event), graph.at("strand", event)
     basis = "the order in time alone: no recorded dependence leads to it"
@@ -61,11 +63,17 @@ def ended_badly(facts: Facts, event: int) -> Meanwhile | None:
     died = [each for each in graph.processes if each.died and each.index != own and each.last_ns < ns]
     if not died:
         return None
-    last = max(died, key=lambda process: process.last_ns)
-    rows = [found.stop - 1 for found in graph.strands if found.process == last.index and found.stop > found.start]
+    return Meanwhile(tuple(_died(facts, each, event) for each in died[-MOST_PROCESSES:]), basis)
+
+
+def _died(facts: Facts, process: Process, event: int) -> Claim:
+    """Tell that a process died. No record shows when: an idle process, too, has no event between its last one and its death."""
+    graph = facts.graph
+    rows = [found.stop - 1 for found in graph.strands if found.process == process.index and found.stop > found.start]
     row = max(rows, key=lambda row: graph.at("ts", row), default=event)
-    text = f"Process {last.name} ({last.pid}) died after {words.offset(last.last_ns)}: it was killed, or it exited at once."
-    return Meanwhile((Claim(text, (row,)),), basis)
+    name, last = f"{process.name} ({process.pid})", words.offset(process.last_ns)
+    text = f"Process {name} was killed, or it exited at once. When is not known: its last record is of {last}."
+    return Claim(text, (row,))
 
 
 def _uncaught(facts: Facts, fact: Fact[Exception_]) -> Claim:

@@ -68,7 +68,11 @@ def test_answer_names_the_exception_of_a_task_only_if_a_diagnosis_did(run, diagn
     assert asked(run).text == "It failed."
 
 
-def test_answer_names_the_process_that_died_before(run):
+def test_answer_names_each_process_that_died_and_claims_no_time(run):
     run.process("main").thread().log("no meal", level=40, at=2_000_000_000)
     run.process("cook", state=State.RECORDING).thread().enter("cook", at=1_000_000_000)
-    assert asked(run).text == "Process cook (200) died after +1.00 s: it was killed, or it exited at once."
+    run.process("idle", state=State.RECORDING).thread().enter("wait", at=1_500_000_000)
+    assert asked(run).text == (
+        "Process cook (200) was killed, or it exited at once. When is not known: its last record is of +1.00 s. "
+        "Process idle (300) was killed, or it exited at once. When is not known: its last record is of +1.50 s."
+    )
