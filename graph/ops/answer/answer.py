@@ -12,12 +12,13 @@ from typing import Literal
 
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer import phrases
+from clew.graph.ops.answer.behind_end import END_ERRORS, Behind, behind_end
+from clew.graph.ops.answer.cancel_claims import cancel_claims, source_claims
 from clew.graph.ops.answer.meanwhile import Meanwhile, ended_badly, meanwhile
 from clew.graph.ops.answer.steps import AnswerStep, steps_of
 from clew.graph.ops.answer.trail import Position, Trail
 from clew.graph.ops.answer.unusual import unusual
 from clew.graph.ops.diagnoses import words
-from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_by
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.ops.facts.unfollowed import limits, unfollowed_at
@@ -143,15 +144,24 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
     """Return the answer without a diagnosis: the nearest reason that is not scheduling, None if there is none."""
     start = positions[0]
     raised = _exception_claims(trail)
+    behind = _behind(trail)
+    if behind is not None:
+        steps, more = steps_of(trail, trail.told(behind.steps))
+        sure: Literal["recorded", "inferred"] = "inferred" if behind.inferred_from else "recorded"
+        verdict = (*raised[: MOST_CLAIMS - len(behind.claims)], *behind.claims)
+        return Answer(trail.event, verdict, sure, behind.inferred_from, steps=steps, more_steps=more)
     waited = _wait_claims(trail, start, {"timeout", "cancelled", "never"} if raised else _BAD)
+    told = cancel_claims(trail.facts, start.strand, start.row)
+    if len(told) > 1:  # why it was cancelled tells more than which wait that ended
+        raised, waited = raised[:1], []
     path = _primary(positions)
     sent = _sent_claims(positions)
-    claims = [*raised[:1], *sent, *raised[1:], *waited, *_cancel_claims(trail, start)][:MOST_CLAIMS]
+    claims = [*raised[:1], *sent, *raised[1:], *waited, *(claim for claim, _ in told)][:MOST_CLAIMS]
     if not sent and all(position.reason is Reason.DATA for position in path[1:]):
         path = [*path, *trail.chain(path[-1])[1:]]
-    told = {event for claim in claims for event in claim.events}
+    known = {event for claim in claims for event in claim.events}
     for position in path[1:]:
-        if position.reason is Reason.CONTROL and told.isdisjoint(position.events) and len(claims) < MOST_CLAIMS:
+        if position.reason is Reason.CONTROL and known.isdisjoint(position.events) and len(claims) < MOST_CLAIMS:
             claims.append(Claim(position.text + ".", position.events))
     # Waits that ended well are no reason, so a state that was read is told before them.
     path = path if claims else _chain_with_state(trail) or path
@@ -160,10 +170,30 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
     states = [step for step in data if trail.graph.edge_kind[step.edge] == EdgeKind.STATE]
     first, last = (states or data)[:1], data[-1:]
     claims += [_edge_claim(step, tell) for step in first]
+    for step in first:
+        told += source_claims(trail.facts, step.event, trail.event)
+        claims += [claim for claim, _ in told if claim not in claims]
     claims += _request_claim(trail, steps[-1]) if data else []
     claims += [_edge_claim(step, tell) for step in last if step not in first]
     claims = claims[:MOST_CLAIMS]
-    return Answer(trail.event, tuple(claims), "recorded", steps=steps, more_steps=more) if claims else None
+    basis = next((basis for claim, basis in told if basis and claim in claims), "")
+    certainty: Literal["recorded", "inferred"] = "inferred" if basis else "recorded"
+    return Answer(trail.event, tuple(claims), certainty, basis, steps=steps, more_steps=more) if claims else None
+
+
+def _behind(trail: Trail) -> Behind | None:
+    """Return what lies behind the end of a stream that led to the event, or to an exception behind it.
+
+    Many streams end well. So an end counts only if an exception says so, or if it came from a cancellation.
+    """
+    rows = [trail.event]
+    handled = trail.handled(trail.event)
+    for fact in handled:
+        first = trail.exception(fact.process, fact.key) or fact
+        rows += [fact.row, first.row]
+    says_so = any(fact.channel.rpartition(".")[2] in END_ERRORS for fact in handled)
+    found = (behind_end(trail.facts, row) for row in dict.fromkeys(rows))
+    return next((behind for behind in found if behind is not None and (says_so or behind.cancelled)), None)
 
 
 def _edge_claim(step: AnswerStep, tell: Tell) -> Claim:
@@ -212,11 +242,6 @@ def _wait_claims(trail: Trail, start: Position, ends: set[str]) -> list[Claim]:
     for holder in wait.begin.text.holders[:1]:
         text = phrases.waited_for_holder(facts, wait, holder, facts.strand_of(wait.begin.process, holder))
     return [Claim(text + ".", wait.rows)]
-
-
-def _cancel_claims(trail: Trail, start: Position) -> list[Claim]:
-    found = cancelled_by(trail.facts, start.strand, start.row)
-    return list(found.claims) if found else []
 
 
 def _primary(positions: list[Position]) -> list[Position]:

@@ -320,6 +320,13 @@ class Trail:
             found.pop()
         return found
 
+    def told(self, steps: tuple[tuple[int, Reason, str], ...]) -> list[Position]:
+        """Return a path from the event along steps that a verdict names: a row, the kind of reason, and the words."""
+        found = [self._at(self.event, Reason.CALL, "", (self.event,), None)]
+        for row, reason, text in steps:
+            found.append(self._at(row, reason, text, (row,), found[-1]))
+        return found
+
     def _step_back(self, position: Position, visited: set[tuple[int, int]]) -> list[Position]:
         graph = self.graph
         state = path_to_state(graph, int(graph.region[position.row]), position.row)

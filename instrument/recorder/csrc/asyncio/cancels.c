@@ -6,6 +6,7 @@
 #include "asyncio/handles.h"
 #include "asyncio/strands.h"
 #include "facts/stack.h"
+#include "facts/exceptions.h"
 #include "facts/stack_numbers.h"
 #include "store/records.h"
 #include "store/thread_definition.h"
@@ -79,6 +80,7 @@ static bool write_cancel(uint64_t key, PyObject *name, bool accepted, PyObject *
         text[used++] = '}';
     }
     uint64_t site = stack.origin != PROGRAM && asking.site ? asking.site : stack.site;
+    exception_handled();
     put_extended(KIND_CANCEL, site, key, asking.channel && !by_adapter ? asking.channel : channel, text, used, 0);
     return deadline;
 }

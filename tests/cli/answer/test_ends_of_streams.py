@@ -1,0 +1,345 @@
+"""Answers about real programs in which a cancellation, or a peer that left, is behind an exception or a clean-up."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from clew.graph.ops.diagnoses.registry import findings
+from clew.graph.ops.facts.facts import Facts
+from clew.graph.store.store import open_graph
+
+HEAD = """
+import asyncio, logging, socket, sys, threading, time
+logging.basicConfig(level="INFO")
+log = logging.getLogger("app")
+MENDED = len(sys.argv) > 1
+"""
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """`recorded(source)` records a program in its folder and returns the folder."""
+
+    def run(source, *arguments):
+        (tmp_path / "app.py").write_text(HEAD + textwrap.dedent(source))
+        (tmp_path / ".clew").mkdir(exist_ok=True)
+        command = [sys.executable, "-m", "clew", "run", "--quiet", "--budget", "none", "--", sys.executable, "app.py"]
+        done = subprocess.run(
+            [*command, *arguments], cwd=tmp_path, env=clean(), capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        return tmp_path
+
+    return run
+
+
+def clean():
+    return {name: value for name, value in os.environ.items() if not name.startswith("CLEW_")}
+
+
+def why(folder, text):
+    """Return the verdict and how sure it is."""
+    command = [sys.executable, "-m", "clew", "why", text]
+    done = subprocess.run(command, cwd=folder, env=clean(), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line]
+    sure = next(number for number, line in enumerate(lines) if line.startswith("How sure"))
+    return lines[sure - 1], lines[sure]
+
+
+def found_in(folder):
+    newest = max((folder / ".clew" / "runs").iterdir(), key=lambda run: run.stat().st_mtime_ns)
+    return [finding.text for finding in findings(Facts.of(open_graph(newest)[0]))]
+
+
+MEMORY_STREAM = """
+import anyio
+
+async def produce(out):
+    async with out:
+        for number in range(4):
+            await out.send(number)
+            await anyio.sleep(0.02)
+
+async def consume(source):
+    try:
+        for _ in range(4):
+            await source.receive()
+        log.info("all there")
+    except anyio.EndOfStream:
+        log.exception("the list is incomplete")
+
+async def main():
+    out, source = anyio.create_memory_object_stream()
+    async with anyio.create_task_group() as outer:
+        outer.start_soon(consume, source, name="reader")
+        async with anyio.create_task_group() as inner:
+            inner.start_soon(produce, out, name="writer")
+            await anyio.sleep(0.03)
+            if not MENDED:
+                inner.cancel_scope.cancel()
+
+anyio.run(main)
+"""
+
+
+def test_why_of_end_of_memory_stream_names_the_cancelled_writer_and_who_cancelled_it(recorded):
+    pytest.importorskip("anyio")
+    verdict, sure = why(recorded(MEMORY_STREAM), "incomplete")
+    assert "reader saw the end of a stream that writer closed" in verdict
+    assert "main cancelled the cancel scope of writer" in verdict and "(main, app.py:" in verdict
+    assert sure.startswith("How sure: recorded")
+
+
+def test_why_of_memory_stream_whose_writer_ends_well_claims_nothing(recorded):
+    pytest.importorskip("anyio")
+    folder = recorded(MEMORY_STREAM, "mended")
+    assert found_in(folder) == []
+    assert "cancel" not in why(folder, "all there")[0]
+
+
+STREAM = """
+handlers = []
+
+async def quote(reader, writer):
+    handlers.append(asyncio.current_task())
+    try:
+        await reader.readline()
+        writer.write(b"12345")
+        await asyncio.sleep(0.1)
+        writer.write(b"67890")
+    finally:
+        writer.close()
+
+async def clear():
+    await asyncio.sleep(0.05)
+    if not MENDED:
+        handlers[0].cancel()
+
+async def main():
+    server = await asyncio.start_server(quote, "127.0.0.1", 0)
+    janitor = asyncio.create_task(clear(), name="janitor")
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.write(b"quotes\\n")
+    try:
+        await reader.readexactly(20 if MENDED else 10)
+    except asyncio.IncompleteReadError:
+        log.exception("quotes are incomplete")
+    await janitor
+    server.close()
+
+asyncio.run(main())
+"""
+
+
+def test_why_of_incomplete_read_names_the_cancelled_handler_at_the_other_end(recorded):
+    verdict, sure = why(recorded(STREAM), "incomplete")
+    assert "main (Task-1) saw the end of a connection: quote (Task-" in verdict
+    assert "janitor cancelled quote (Task-" in verdict
+    assert sure.startswith("How sure: recorded")
+
+
+def test_why_of_incomplete_read_from_a_handler_that_ended_well_names_no_cancellation(recorded):
+    verdict, _ = why(recorded(STREAM, "mended"), "incomplete")
+    assert "saw the end of a connection: quote (Task-" in verdict
+    assert "cancel" not in verdict
+
+
+WATCHER = """
+async def render():
+    try:
+        async with asyncio.timeout(0.2 if MENDED else 9):
+            await asyncio.sleep(20)
+    except (asyncio.CancelledError, TimeoutError):
+        log.error("the page was given up")
+        raise
+
+async def serve(reader, writer):
+    await reader.readline()
+    work = asyncio.create_task(render(), name="render")
+    async def watch():
+        await reader.read(1)
+        if not MENDED:
+            work.cancel()
+    watcher = asyncio.create_task(watch(), name="watcher")
+    await asyncio.wait([work])
+    work.exception() if not work.cancelled() else None
+    watcher.cancel()
+    writer.close()
+
+def visit(address):
+    with socket.create_connection(address) as one:
+        one.sendall(b"page\\n")
+        time.sleep(0.05)
+
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    threading.Thread(target=visit, args=(server.sockets[0].getsockname(),), name="browser").start()
+    await asyncio.sleep(0.5)
+    server.close()
+
+asyncio.run(main())
+"""
+
+
+def test_why_of_cancelled_work_names_the_peer_that_left(recorded):
+    verdict, sure = why(recorded(WATCHER), "given up")
+    assert "watcher cancelled render" in verdict
+    assert "Before that, browser closed the connection at the other end" in verdict and "(visit, app.py:" in verdict
+    assert sure.startswith("How sure: recorded")
+
+
+def test_why_of_work_that_a_time_limit_ended_does_not_name_the_peer_that_left(recorded):
+    verdict, _ = why(recorded(WATCHER, "mended"), "given up")
+    assert "closed the connection" not in verdict
+
+
+HANDLING = """
+async def work():
+    try:
+        await asyncio.sleep(9)
+    except asyncio.CancelledError:
+        log.error("work was given up")
+
+def parse(text):
+    return int(text)
+
+async def boss(working):
+    await asyncio.sleep(0.02)
+    try:
+        parse("x")
+    except ValueError:
+        if not MENDED:
+            working.cancel()
+    if MENDED:
+        working.cancel()
+
+async def main():
+    working = asyncio.create_task(work(), name="working")
+    await asyncio.create_task(boss(working), name="boss")
+    await asyncio.wait([working])
+
+asyncio.run(main())
+"""
+
+
+def test_why_of_cancelled_work_names_the_exception_that_the_canceller_handled(recorded):
+    verdict, sure = why(recorded(HANDLING), "given up")
+    assert "boss cancelled working" in verdict
+    assert "boss did so while handling ValueError: " in verdict and "raised in parse, app.py:" in verdict
+    assert sure.startswith("How sure: recorded")
+
+
+def test_why_of_work_that_was_cancelled_after_an_exception_does_not_name_it(recorded):
+    verdict, _ = why(recorded(HANDLING, "mended"), "given up")
+    assert "boss cancelled working" in verdict and "ValueError" not in verdict
+
+
+LAST_ITEM = """
+async def fetch(rows):
+    try:
+        for number in range(4):
+            await asyncio.sleep(0.02)
+            await rows.put(number)
+    finally:
+        rows.put_nowait(None)
+
+async def add(rows):
+    total = 0
+    for _ in range(5 if MENDED else 4):
+        try:
+            total += await rows.get()
+        except TypeError:
+            log.exception("a row is no number")
+
+async def boss(fetching):
+    await asyncio.sleep(0.03)
+    try:
+        parse("x")
+    except ValueError:
+        pass
+    if not MENDED:
+        fetching.cancel()
+
+def parse(text):
+    return int(text)
+
+async def main():
+    rows = asyncio.Queue()
+    fetching = asyncio.create_task(fetch(rows), name="fetching")
+    adding = asyncio.create_task(add(rows), name="adding")
+    await asyncio.create_task(boss(fetching), name="boss")
+    await asyncio.wait([adding], timeout=1)
+
+asyncio.run(main())
+"""
+
+
+def test_why_of_item_from_a_cancelled_task_names_who_cancelled_it_and_no_unrelated_exception(recorded):
+    verdict, _ = why(recorded(LAST_ITEM), "no number")
+    assert "took an item that app.fetch put into a queue" in verdict
+    assert "boss cancelled fetching" in verdict
+    assert "ValueError" not in verdict
+
+
+def test_why_of_item_from_a_task_that_ended_well_names_no_cancellation(recorded):
+    verdict, _ = why(recorded(LAST_ITEM, "mended"), "no number")
+    assert "cancel" not in verdict
+
+
+CLEAN_UP = """
+import anyio
+
+async def chat(address):
+    reader, writer = await asyncio.open_connection(*address)
+    kept.append(writer)
+    try:
+        writer.write(b"hello\\n")
+        await reader.readline()
+        await anyio.sleep(5)
+    finally:
+        with anyio.CancelScope(shield=MENDED):
+            await disconnect(reader, writer)
+
+async def disconnect(reader, writer):
+    writer.write(b"bye\\n")
+    await reader.readline()
+    writer.close()
+    kept.clear()
+
+kept = []
+
+async def main():
+    async def echo(reader, writer):
+        while await reader.readline():
+            await asyncio.sleep(0.01)
+            writer.write(b"bye\\n")
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    async with anyio.create_task_group() as group:
+        group.start_soon(chat, server.sockets[0].getsockname(), name="chat")
+        await anyio.sleep(0.05)
+        group.cancel_scope.cancel()
+    await anyio.sleep(0.1)
+    log.error("%d lines are open", len(kept))
+    server.close()
+
+anyio.run(main)
+"""
+
+
+def test_why_of_open_connection_names_the_close_that_a_scope_interrupted(recorded):
+    pytest.importorskip("anyio")
+    verdict, sure = why(recorded(CLEAN_UP), "lines are open")
+    assert "main cancelled the cancel scope of chat" in verdict
+    assert "disconnect did not finish, and chat left its connection open" in verdict
+    assert sure.startswith("How sure: inferred from the last connection")
+
+
+def test_why_of_shielded_close_claims_no_interruption(recorded):
+    pytest.importorskip("anyio")
+    folder = recorded(CLEAN_UP, "mended")
+    assert found_in(folder) == []
+    assert "did not finish" not in why(folder, "lines are open")[0]
