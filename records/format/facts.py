@@ -63,6 +63,9 @@ class Wait(NamedTuple):
     interrupts this wait at once."""
     handling: bool = False
     """Whether the task waits while it handles a CancelledError, as a clean-up does; only told if `cancelling` is not 0."""
+    owner: int = 0
+    """For a future of which nothing else is known, the object whose method awaits it: a number that is its own as long as
+    the wait lasts; 0 for a function."""
 
 
 class Wake(NamedTuple):

@@ -65,8 +65,8 @@ class Made:
         at = (Frame("/src/app.py", line, function),)
         self.thread.fact(Kind.WAIT, key, channel, Wait(at=more.pop("at", at), **more))
 
-    def wake(self, key: int, channel: str, end: str = "satisfied") -> None:
-        self.thread.fact(Kind.WAKE, key, channel, Wake(end))
+    def wake(self, key: int, channel: str, end: str = "satisfied", **more) -> None:
+        self.thread.fact(Kind.WAKE, key, channel, Wake(end, **more))
 
     def noise(self, task: str) -> None:
         """Add harmless events of another task: a wait that ends, a lock, a log line, a cancellation that is obeyed."""

@@ -13,19 +13,31 @@ def make(random: Random, fault: bool) -> Made:
     """Return a run with a lost wake-up, or one in which it is passed on, was never given, or has no other waiter."""
     made = Made(random)
     giver, waiter, other, noise = made.names(4)
-    channel = random.choice(["asyncio.condition", "asyncio.semaphore", "asyncio.queue", "asyncio.lock"])
+    channel = random.choice(
+        ["asyncio.condition", "asyncio.semaphore", "asyncio.queue", "asyncio.lock", "asyncio.future"]
+    )
+    bare = channel == "asyncio.future"
     key, thread = random.randrange(1, 1 << 40), made.thread
-    miss = "" if fault else random.choice(["passed on", "not given", "alone", "at once", "went on"])
+    misses = ["passed on", "not given", "alone", "at once", "went on"]
+    miss = "" if fault else random.choice([*misses, "other object", "other line", "value"] if bare else misses)
+    gives_back = bool(fault and bare and random.random() < 0.5)
     made.noise(noise)
     for task in (waiter, other):
         if task == waiter or miss != "alone":
             made.pause()
             thread.step(task).enter("consume")
-            made.wait(key, channel)
+            different = task == other and miss in ("other object", "other line")
+            line = 11 if different and miss == "other line" else 10
+            made.wait(
+                key + (bare and task == other), channel, line, "consume", owner=bare * (7 + (different and line == 10))
+            )
             thread.suspend("consume").stop(task)
     made.noise(noise)
     made.pause()
-    thread.step(giver).enter("give")
+    thread.step(giver)
+    if gives_back:  # it had been such a waiter, and what it gives has a value
+        thread.enter("consume").exit("consume")
+    thread.enter("give")
     if miss != "not given":
         thread.send("wake-up", "asyncio.handle")
     made.pause()
@@ -43,7 +55,9 @@ def make(random: Random, fault: bool) -> Made:
     thread.resume("consume")
     if miss == "passed on":
         thread.send("next", "asyncio.handle")
-    made.wake(key, channel, "satisfied" if miss == "went on" else "cancelled")
+    given = bare and miss not in ("not given", "went on")
+    empty = given and miss != "value" and not gives_back
+    made.wake(key, channel, "satisfied" if miss == "went on" else "cancelled", given=given, empty=empty)
     thread.exit("consume")
     if miss != "went on":
         thread.fact(Kind.ENDED, made.key(waiter), "", Ended("cancelled"))
@@ -60,7 +74,7 @@ def make(random: Random, fault: bool) -> Made:
             made.cancel(other, deadline=True)
             thread.stop(giver).step(other)
         if end:
-            made.wake(key, channel, end)
+            made.wake(key + bare, channel, end)
         thread.stop(other)
     made.fault = f"{giver} {waiter} {other}" if fault else ""
     return made

@@ -54,6 +54,7 @@ struct runs {
     PyObject *waking;        /* Borrowed: what the step under way was woken by, until asyncio has asked for its result */
     PyObject *awaited;       /* Borrowed, only to compare: the unfinished future that the step awaited last */
     struct call_stack stack; /* of that await */
+    const void *owner;       /* only to compare: the `self` of the function that awaited */
     bool handling;           /* a CancelledError was being handled there; only known of a task that was asked */
     struct run run[MAX_RUNS];
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "asyncio/handles.h"
+#include "facts/code_places.h"
 #include "facts/exceptions.h"
 #include "facts/object_identity.h"
 #include "facts/stack.h"
@@ -114,6 +115,7 @@ void wait_awaited(PyObject *future) {
     stack_capture(&here->stack);
     here->awaited = future;
     struct beside *strand = table_find(&strands, here->run[here->depth - 1].task);
+    here->owner = code_self();
     here->handling = strand && UNLIKELY(strand->asked) && handles_cancellation();
     if (UNLIKELY(next.function)) take_announced(future);
     PyErr_Restore(type, value, traceback);
@@ -171,7 +173,7 @@ static struct beside *learn(PyObject *future, uint8_t innermost) {
     return about;
 }
 
-static void write_wait(PyObject *task, PyObject *future, const struct call_stack *stack, bool handling) {
+static void write_wait(PyObject *task, PyObject *future, const struct call_stack *stack, const void *owner, bool handling) {
     char text[WAIT_TEXT];
     size_t used = 0;
     uint64_t key = 0;
@@ -196,6 +198,9 @@ static void write_wait(PyObject *task, PyObject *future, const struct call_stack
     used += put_bytes(fields, text + used, sizeof text - STACK_TEXT - used);
     if (fields && PyBytes_Check(fields) && strstr(PyBytes_AS_STRING(fields), "\"target")) channel = waits.task;
     Py_XDECREF(fields);
+    if (owner && channel == waits.future)
+        used +=
+            (size_t)snprintf(text + used, sizeof text - STACK_TEXT - used, ",\"owner\":%u", (uint32_t)((uintptr_t)owner >> 4));
     struct beside *strand = table_find(&strands, task);
     if (strand && UNLIKELY(strand->asked))
         used += put_cancelling(task, strand, handling, text + used, sizeof text - STACK_TEXT - used);
@@ -226,7 +231,7 @@ void task_wait_begin(PyObject *task) {
     PyErr_Fetch(&type, &value, &traceback);
     struct call_stack none = {.origin = CLEW};
     bool known = here && here->awaited == future;
-    write_wait(task, future, known ? &here->stack : &none, !known || here->handling);
+    write_wait(task, future, known ? &here->stack : &none, known ? here->owner : NULL, !known || here->handling);
     if (here) here->awaited = NULL;
     Py_CLEAR(next.function);
     Py_CLEAR(next.fields);

@@ -10,14 +10,34 @@
 #include "facts/stack.h"
 
 #if PY_VERSION_HEX < 0x030E0000
-uint32_t code_places(struct code_place *at, uint32_t room) {
+static _PyInterpreterFrame *innermost(void) {
 #if PY_VERSION_HEX < 0x030D0000
-    _PyInterpreterFrame *frame = PyThreadState_Get()->cframe->current_frame;
+    return PyThreadState_Get()->cframe->current_frame;
 #else
-    _PyInterpreterFrame *frame = PyThreadState_Get()->current_frame;
+    return PyThreadState_Get()->current_frame;
 #endif
+}
+
+const void *code_self(void) {
+    _PyInterpreterFrame *frame = innermost();
+#if PY_VERSION_HEX >= 0x030C0000
+    while (frame && frame->owner == FRAME_OWNED_BY_CSTACK) frame = frame->previous;
+#endif
+    if (!frame) return NULL;
+#if PY_VERSION_HEX >= 0x030D0000
+    PyCodeObject *code = _PyFrame_GetCode(frame);
+#else
+    PyCodeObject *code = frame->f_code;
+#endif
+    if (!code->co_argcount || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_localsplusnames, 0), "self"))
+        return NULL;
+    PyObject *self = frame->localsplus[0];
+    return self && PyCell_Check(self) ? PyCell_GET(self) : self;
+}
+
+uint32_t code_places(struct code_place *at, uint32_t room) {
     uint32_t count = 0;
-    for (; frame && count < room; frame = frame->previous) {
+    for (_PyInterpreterFrame *frame = innermost(); frame && count < room; frame = frame->previous) {
 #if PY_VERSION_HEX >= 0x030C0000
         if (frame->owner == FRAME_OWNED_BY_CSTACK) continue;
 #endif
@@ -32,6 +52,8 @@ uint32_t code_places(struct code_place *at, uint32_t room) {
     return count;
 }
 #else
+const void *code_self(void) { return NULL; }
+
 uint32_t code_places(struct code_place *at, uint32_t room) {
     struct _PyInterpreterFrame *frame = room ? PyThreadState_Get()->current_frame : NULL;
     if (!frame) return 0;

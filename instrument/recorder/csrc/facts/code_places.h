@@ -12,6 +12,9 @@ struct code_place {
     int instruction;    /* offset in bytes */
 };
 
+/* Borrowed, only to compare: the `self` of the calling thread's innermost frame; NULL if it has none, and from 3.14 on. */
+const void *code_self(void);
+
 /* Writes at most `room` places, innermost first, with new references to their code. Returns their number. */
 uint32_t code_places(struct code_place *at, uint32_t room);
 

@@ -12,10 +12,10 @@ from tests.support.programs.named_facts import NamedFacts
 
 @pytest.fixture
 def facts(record) -> Callable[..., NamedFacts]:
-    """`facts(source)` records a program, which must end well, and returns its facts."""
+    """`facts(source, *arguments)` records a program, which must end well, and returns its facts."""
 
-    def run(source: str, **options: object) -> NamedFacts:
-        result = record(source, **options)
+    def run(source: str, *arguments: str, **options: object) -> NamedFacts:
+        result = record(source, *arguments, **options)
         assert result.code == 0, result.stderr
         graph, problems = open_graph(result.folder)
         assert all("so far" in problem.what or "matching beginning" in problem.what for problem in problems), problems
