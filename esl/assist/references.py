@@ -46,6 +46,7 @@ CHANNELS = {
     "acquire": ("release",),
     "define": ("use",),
     "use": ("define",),
+    "resource": ("resource",),
 }
 """Verbs whose `as` names a channel, with the verbs of the other end."""
 

@@ -18,6 +18,7 @@ SNIPPETS = {
     "inject": "inject ${1:module:function} into ${2:headers};",
     "extract": "extract ${1:module:function} from ${2:headers};",
     "payload": "payload ${1:module:function} value ${2:value} as ${3:name};",
+    "resource": "resource ${1|taken,returned|} ${2:module:Pool.method} key ${3:this} item ${4:result} as ${5:pool};",
     "logs": "logs level ${1|DEBUG,INFO,WARNING,ERROR|};",
     "redact": 'redact "${1:password}";',
     "budget": "budget ${1:3}%;",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from clew.esl.assist.fuzzy import Names, among
 from clew.esl.syntax.ast import Act, Broken, Expression, Part, Pattern, Spec, Unit
+from clew.esl.syntax.keywords import USES
 from clew.esl.syntax.problem import EslProblem, warning
 from clew.esl.syntax.span import Span
 
@@ -21,6 +22,8 @@ _PAIRS = {
     "acquire": (("release",), "nothing releases it", "release"),
     "define": (("use",), "nothing uses it", "use"),
     "use": (("define",), "nothing defines it", "define"),
+    "resource taken": (("resource returned",), "nothing returns it", "resource returned"),
+    "resource returned": (("resource taken",), "nothing takes it", "resource taken"),
 }
 
 
@@ -60,14 +63,17 @@ class End(NamedTuple):
 def _end_of(unit: Unit) -> End | None:
     """Return the end that a statement makes, if any. A `handle` without a key has no declared cause."""
     act = unit.statement
-    if not isinstance(act, Act) or act.verb.text not in _PAIRS or not channel_of(act):
+    if not isinstance(act, Act) or not channel_of(act):
+        return None
+    verb = " ".join((act.verb.text, *(word.text for word in act.modifiers if word.text in USES)))
+    if verb not in _PAIRS:
         return None
     if act.verb.text == "handle" and act.clause("key") is None:
         return None
     clause = act.clause("as")
     named = clause is not None and clause.name is not None
     span = clause.name.span if clause is not None and clause.name is not None else act.pattern.span
-    return End(act.verb.text, channel_of(act), span, named)
+    return End(verb, channel_of(act), span, named)
 
 
 def check_ends(spec: Spec, annotated: Callable[[], Collection[str]]) -> Iterator[EslProblem]:
@@ -93,5 +99,6 @@ def check_ends(spec: Spec, annotated: Callable[[], Collection[str]]) -> Iterator
                     others[partners] = among(name for partner in partners for name in by_verb[partner])
                 near = others[partners].nearest(channel)
                 proposal = f"; did you mean `{near}`?" if near else f"; add a `{remedy} … as {channel}`"
-                message = f"`{channel}` makes no edge: {lack}{proposal}"
+                what = "is no resource" if end.verb.startswith("resource") else "makes no edge"
+                message = f"`{channel}` {what}: {lack}{proposal}"
                 yield warning(message, part.here(end.span), near if end.written else "")

@@ -45,6 +45,7 @@ _NEEDED = {
     "value": "which is recorded",
     "as": "the name of the request, in brackets if it is a value",
 }
+_NAME_NEEDED = "`resource` needs `as NAME`, the name of the pool; add it after the pattern"
 
 
 def moment_of(act: Act) -> str:
@@ -158,20 +159,26 @@ def _act(act: Act) -> Iterator[EslProblem]:
             yield error(f"`{word}` is given twice; keep only one", clause.word.span)
         seen.setdefault(word, clause)
         if clause.expression is not None:
-            yield from expressions.check(clause.expression, at_finish=act.has("finish"))
+            at_finish = act.has("finish") or (word == "item" and act.has("taken"))
+            yield from expressions.check(clause.expression, at_finish=at_finish)
         if clause.expression is not None and word == "as" and verb not in NAMING:
             yield error(
                 "only the name of a request can be a value; write a name, in quotes if needed", clause.expression.span
             )
         if clause.unit is not None:
             yield from check_rate(clause)
+        if word == "capacity" and act.has("returned"):
+            yield error("a pool's `capacity` belongs to the statements `resource taken`; move it there", clause.span)
     for word in required:
         if word not in seen:
+            if verb == "resource":
+                yield error(_NAME_NEEDED, act.pattern.span)
+                continue
             what = _NEEDED.get(word, "which holds the headers")
             yield error(f"`{verb}` needs `{word} EXPRESSION`, {what}; add it after the pattern", act.pattern.span)
     named = act.clause("as")
     has_key = "key" in required or act.clause("key") is not None
-    if has_key and named is None and not last_name(act.pattern):
+    if has_key and named is None and verb != "resource" and not last_name(act.pattern):
         yield error(
             "this pattern can match several functions, so the channel needs a name; add `as NAME`", act.pattern.span
         )

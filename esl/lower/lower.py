@@ -137,7 +137,7 @@ def _rules_of(unit: Unit, blocks: tuple[Unit, ...], root: str) -> tuple[Unplaced
                 for each in scope.patterns
             )
         case Act() as act:
-            rule = Rule(target_of(act.pattern, root), (), (_action(act, unit.text),), "")
+            rule = Rule(target_of(act.pattern, root), (), _actions(act, unit.text), "")
             return (UnplacedRule(rule, act.pattern, act, act.span.line),)
         case Entity() as entity:
             return tuple(
@@ -259,6 +259,25 @@ class _Lowering:
             elif clause.name is not None:
                 known = known._replace(contains=tuple(dict.fromkeys((*known.contains, clause.name.text))))
         self.entities[name] = known
+
+
+def _actions(act: Act, text: str) -> tuple[Action, ...]:
+    if act.verb.text != "resource":
+        return (_action(act, text),)
+
+    def value(word: str, otherwise: plans.Expr) -> plans.Expr:
+        clause = act.clause(word)
+        return expressions.lower(clause.expression) if clause and clause.expression else otherwise
+
+    name, key = channel_of(act), value("key", ["name", expressions.THIS])
+    item, capacity = value("item", ["const", None]), value("capacity", ["const", None])
+    if act.has("returned"):
+        return (Action("give", "start", name, key, values=(item,)),)
+    return (
+        Action("take", "start", name, key, values=(capacity,)),
+        Action("hold", "finish", name, values=(item,)),
+        Action("untake", "finish", name, ["name", "exception"]),
+    )
 
 
 def _action(act: Act, text: str) -> Action:

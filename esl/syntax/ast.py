@@ -224,7 +224,7 @@ class Act(Node):
 
     verb: Word
     modifiers: tuple[Word, ...]
-    """Any of `start`, `finish`, `each`."""
+    """Any of `start`, `finish`, `each`; of a `resource`, `taken` or `returned`."""
     pattern: Pattern
     clauses: tuple[Clause, ...]
 

@@ -158,8 +158,8 @@ class Builder:
         pattern, *clauses = _trees(tree)
         return Act(
             self.place,
-            self._word(_tokens(tree, "VERB")[0]),
-            tuple(self._word(token) for token in _tokens(tree, "MODIFIER")),
+            self._word(_tokens(tree, "VERB", "RESOURCE")[0]),
+            tuple(self._word(token) for token in _tokens(tree, "MODIFIER", "TAKEN", "RETURNED")),
             self._pattern(pattern),
             tuple(self._clause(clause) for clause in clauses),
         )

@@ -17,12 +17,15 @@ CLAUSES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "inject": (("into",), ("as", "when")),
     "extract": (("from",), ("as", "when")),
     "payload": (("value",), ("as", "limit", "at most", "when")),
+    "resource": (("as",), ("key", "item", "capacity")),
 }
 """Verbs with their required and optional clauses."""
 EACH = ("receive", "join", "use")
 """Verbs that accept a list of keys."""
 NAMING = ("request", "name")
 """Verbs whose name may be a value."""
+USES = ("taken", "returned")
+"""What a call does with a resource."""
 WHOLE_CALLS = ("handle", "request")
 """Verbs that apply to a call from its start to its end."""
 KEYWORDS = (

@@ -55,6 +55,8 @@ class Wait(NamedTuple):
     """The keys of the tasks whose ends are awaited together, if there are several: the unfinished ones, at most 16."""
     capacity: int = 0
     """The number of slots of the resource, 0 when it has none."""
+    item: int = 0
+    """The key of the slot (a connection, …) that a HOLD is about, 0 when slots are alike."""
     stack: int = 0
     """The number of the stack, 0 for none: facts of a process with the same number have the same `at`, which only the first
     of them contains."""
@@ -77,6 +79,8 @@ class Wake(NamedTuple):
     """Whether what it waited for had been given to it when it was cancelled (or timed out)."""
     empty: bool = False
     """Whether what was given is None, so that it only woke the waiter."""
+    item: int = 0
+    """The key of the slot that a RETURN gives back, 0 when slots are alike."""
 
 
 class Exception_(NamedTuple):

@@ -35,7 +35,7 @@ Expr = list[Any]
 
 ActionKind = Literal[
     "send", "receive", "join", "define", "use", "release", "acquire", "handle", "request", "name", "inject", "extract",
-    "payload", "entity",
+    "payload", "entity", "take", "untake", "hold", "give",
 ]  # fmt: skip
 When = Literal["start", "finish"]
 Keep = Literal["oldest", "newest"]
@@ -65,10 +65,11 @@ class Action(NamedTuple):
     when: When
     channel: str = ""
     """send … acquire, handle: the namespace of keys. request, name: the request's name. payload: the value's name.
-    entity: the entity's name. inject, extract: the header's or field's name, "" for `traceparent`."""
+    entity: the entity's name. take … give: the resource's name. inject, extract: the header's or field's name, "" for
+    `traceparent`."""
     key: Expr | None = None
-    """send … acquire: the identity of the object; handle: the same, None for a scope without a cause. payload: the
-    value. request, name: an expression for the name, if it is not `channel`."""
+    """send … acquire, take, give: the identity of the object; handle: the same, None for a scope without a
+    cause. payload: the value. request, name: an expression for the name, if it is not `channel`."""
     carrier: Expr | None = None
     """inject, extract: the object that holds the headers."""
     each: bool = False
@@ -77,7 +78,8 @@ class Action(NamedTuple):
     event: str = ""
     """entity: position, deletion or communication."""
     values: tuple[Expr, ...] = ()
-    """entity: the event's arguments, each a scalar or an object (named by class and id)."""
+    """entity: the event's arguments, each a scalar or an object (named by class and id). take: the number of slots.
+    hold, give: what identifies the slot."""
     condition: Expr | None = None
     limit: int = 200
     """payload: maximum number of characters."""

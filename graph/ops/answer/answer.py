@@ -238,10 +238,12 @@ def _wait_claims(trail: Trail, start: Position, ends: set[str]) -> list[Claim]:
     if not bad:
         return []
     facts, wait = trail.facts, bad[0]
-    text = phrases.waited(facts, wait)
+    text, rows = phrases.waited(facts, wait), wait.rows
+    for holding in trail.holdings(wait)[:1]:
+        text, rows = phrases.waited_for_slot(facts, wait, holding), (*wait.rows, *holding.rows)
     for holder in wait.begin.text.holders[:1]:
         text = phrases.waited_for_holder(facts, wait, holder, facts.strand_of(wait.begin.process, holder))
-    return [Claim(text + ".", wait.rows)]
+    return [Claim(text + ".", rows)]
 
 
 def _primary(positions: list[Position]) -> list[Position]:

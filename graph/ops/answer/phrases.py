@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from clew.graph.ops.diagnoses import words
-from clew.graph.ops.facts.facts import Fact, Facts, Waiting
+from clew.graph.ops.facts.blockers import is_lock
+from clew.graph.ops.facts.facts import Fact, Facts, Holding, Waiting
 from clew.records.format.facts import Exception_, Frame, Holder
 
 _ENDS = {
@@ -38,6 +39,17 @@ def waited(facts: Facts, wait: Waiting, thing: str = "") -> str:
 def waited_for_end(facts: Facts, wait: Waiting, target: int) -> str:
     """Return a sentence about a wait for the end of another strand."""
     return waited(facts, wait, f"{words.who(facts, target)} to end")
+
+
+def waited_for_slot(facts: Facts, wait: Waiting, holding: Holding) -> str:
+    """Return a sentence about a wait for a slot, and who had it."""
+    slots = wait.begin.text.capacity
+    what = (
+        "it" if is_lock(wait) else f"one of its {slots} slots" if slots > 1 else "its only slot" if slots else "a slot"
+    )
+    held = f"{words.who(facts, holding.strand)} had held {what} since {words.offset(holding.since_ns)}"
+    at = words.taken_at(facts, holding)
+    return f"{waited(facts, wait)}; {held}{f' ({at})' if at else ''}"
 
 
 def waited_for_holder(facts: Facts, wait: Waiting, holder: Holder, strand: int) -> str:

@@ -25,7 +25,8 @@ from clew.graph.ops.causes.why import effects, why
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_by
 from clew.graph.ops.diagnoses.finding import Reason
-from clew.graph.ops.facts.facts import Fact, Facts, Waiting
+from clew.graph.ops.facts.blockers import Blockers
+from clew.graph.ops.facts.facts import Fact, Facts, Holding, Waiting, Waits
 from clew.graph.ops.facts.unfollowed import unfollowed_at
 from clew.records.format.event import FLAG_BACK, EdgeKind, Kind
 from clew.records.format.facts import Ended, Exception_
@@ -212,11 +213,20 @@ class Trail:
         begin = int(np.searchsorted(waits.row, position.first))
         end = int(np.searchsorted(waits.row, position.row, "right"))
         near = waits[max(begin, end - WAITS_SEARCHED) : end]
-        inside = near.take((near.wake_row <= position.row) | (near.row == position.row))
+        inside = self._without_inner(near.take((near.wake_row <= position.row) | (near.row == position.row)))
         bad = np.where(inside.ended("timeout", "never"), 0, np.where(inside.ended("failed", "cancelled"), 1, 2))
         shortness = np.where(bad < 2, -inside.row, inside.begin_ns - inside.until_ns(self.facts.last_ns))
         ordered = inside.take(np.lexsort((shortness, bad)))
         return list(islice((wait for wait in ordered if not self.usual_waits.has(wait)), MOST_WAITS))
+
+    def _without_inner(self, waits: Waits) -> Waits:
+        """Leave out waits inside a call that takes a slot of a declared pool: that is how the pool waits."""
+        outer = waits.is_declared
+        inner = np.zeros(len(waits), bool)
+        last_ns = self.facts.last_ns
+        for begin, until in zip(waits.begin_ns[outer], waits.until_ns(last_ns)[outer], strict=True):
+            inner |= (waits.begin_ns >= begin) & (waits.begin_ns <= until)
+        return waits.take(~inner | outer) if inner.any() else waits
 
     def _waits(self, position: Position) -> Iterator[Position]:
         for rank, wait in enumerate(self.waits_before(position)):
@@ -226,12 +236,27 @@ class Trail:
             for place, (row, target) in enumerate(self._awaited_at(wait, last_ns)):
                 text = phrases.waited_for_end(self.facts, wait, target)
                 yield self._at(row, Reason.DATA, text, wait.rows, position, extra + min(place, 3))
+            for holding in self.holdings(wait):
+                row = self._row_at(holding.strand, last_ns)
+                if row >= 0:
+                    text = phrases.waited_for_slot(self.facts, wait, holding)
+                    yield self._at(row, Reason.RESOURCE, text, (*wait.rows, *holding.rows), position, extra)
             for holder in wait.begin.text.holders:
                 strand = self.facts.strand_of(wait.begin.process, holder)
                 row = self._row_at(strand, last_ns) if strand >= 0 else -1
                 if row >= 0:
                     text = phrases.waited_for_holder(self.facts, wait, holder, strand)
                     yield self._at(row, Reason.RESOURCE, text, wait.rows, position, extra)
+
+    def holdings(self, wait: Waiting) -> list[Holding]:
+        """Return the recorded holders of the slots that a wait is for, if others had all of them during all of it."""
+        if wait.begin.text.holders or wait.end == "satisfied":
+            return []  # the wait names them, or nothing was amiss
+        blockers = Blockers.of(self.facts)
+        until = max(wait.begin.ns, wait.until_ns(self.facts.last_ns) - 1)
+        first = {each.rows for each, _basis in blockers.holders(wait, wait.begin.ns)}
+        held = [each for each, basis in blockers.holders(wait, until) if not basis and each.rows in first]
+        return [each for each in held if each.strand not in (-1, wait.strand)]
 
     def _awaited_at(self, wait: Waiting, ns: int) -> list[tuple[int, int]]:
         """Return the last row at a time of each strand whose end a wait is for, and the strand; the latest row first."""

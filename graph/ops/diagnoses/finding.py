@@ -8,6 +8,8 @@ from typing import Literal, Protocol
 
 from clew.graph.ops.facts.facts import Facts
 
+Certainty = Literal["recorded", "inferred"]
+
 
 class Reason(enum.IntEnum):
     """The kinds of reasons. A lower one is told before a higher one."""
@@ -46,7 +48,7 @@ class Finding:
     reason: Reason
     claims: tuple[Claim, ...]
     victims: tuple[Victim, ...]
-    certainty: Literal["recorded", "inferred"] = "recorded"
+    certainty: Certainty = "recorded"
     inferred_from: str = ""
     """What an inferred claim follows from."""
 

@@ -34,6 +34,12 @@ def failed_waits(facts: Facts) -> Waits:
     return known
 
 
+def failed_or_refused(facts: Facts) -> Waits:
+    """Return the waits that failed, also at once if a spec declares the pool: then the call was refused a slot."""
+    ends, waits = Ends.of(facts), facts.waits
+    return waits.take(ends.failed_of(waits) & ((ends.lasted_of(waits) >= FAILED_NS) | waits.is_declared))
+
+
 def long_or_failed(facts: Facts) -> Waits:
     """Return the waits for which `matters` may be true."""
     ends, waits = Ends.of(facts), facts.waits

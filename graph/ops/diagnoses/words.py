@@ -12,6 +12,7 @@ from clew.graph.model.graph import Site
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
 from clew.graph.ops.facts.helper_tasks import AUTOMATIC_NAME
+from clew.graph.ops.facts.waits import DECLARED
 from clew.graph.render.library import library_place as library_file
 from clew.records.format.event import Kind
 from clew.records.format.facts import Frame
@@ -98,7 +99,7 @@ def recorded_files(facts: Facts) -> frozenset[str]:
 
 def kind_of(channel: str) -> str:
     """Return `a lock` for the channel `lock`."""
-    return _PRIMITIVES.get(channel, channel or "something")
+    return _PRIMITIVES.get(channel, channel.removeprefix(DECLARED) or "something")
 
 
 def thing(wait: Waiting, facts: Facts) -> str:
@@ -106,7 +107,7 @@ def thing(wait: Waiting, facts: Facts) -> str:
     frame = own_frame(frames(facts, wait), facts)
     if frame is not None and frame.file not in recorded_files(facts) and library_file(frame.file):
         frame = None  # the names that a library uses inside mean nothing to its user
-    expression = awaited_expression(frame) if frame else ""
+    expression = awaited_expression(frame) if frame and not wait.begin.channel.startswith(DECLARED) else ""
     return expression or wait.begin.text.name or kind_of(wait.begin.channel)
 
 
@@ -193,8 +194,21 @@ def waited_for(facts: Facts, wait: Waiting, ns: int, object_: str = "") -> str:
 
 def place(wait: Waiting, facts: Facts) -> str:
     """Return ` (transfer, bank.py:10)` for the line of a wait, "" when it was not recorded."""
-    found = where(frames(facts, wait), facts)
+    found = _declared_place(facts, wait.begin.row) or where(frames(facts, wait), facts)
     return f" ({found})" if found else ""
+
+
+def taken_at(facts: Facts, holding: Holding) -> str:
+    """Return the line where a holder took what it holds, "" when it was not recorded."""
+    return _declared_place(facts, holding.rows[0]) or where(holding.at, facts)
+
+
+def _declared_place(facts: Facts, row: int) -> str:
+    """Return the program's line of a record about a declared resource: the pool's own functions are recorded, too."""
+    if not facts.graph.channel(row).startswith(DECLARED):
+        return ""
+    site = facts.graph.sites[facts.graph.at("site", row)]
+    return "" if not site.file or library_file(site.file) else site_place(site)
 
 
 def ending(facts: Facts, wait: Waiting) -> str:
@@ -213,7 +227,7 @@ def ending(facts: Facts, wait: Waiting) -> str:
 def held(facts: Facts, holding: Holding, wait: Waiting) -> str:
     """Return `refund held it from +0.13 s on (transfer, bank.py:8)`, as far as that was recorded."""
     since = f" from {offset(holding.since_ns)} on" if _since_is_known(holding, wait) else ""
-    taken = where(holding.at, facts)
+    taken = taken_at(facts, holding)
     return f"{who(facts, holding.strand)} held it{since}{f' ({taken})' if taken else ''}"
 
 

@@ -18,7 +18,7 @@ from clew.graph.ops.facts.facts import Facts, Holding, Resource, Waiting, Waits
 from clew.graph.ops.facts.moments import Moments
 from clew.graph.ops.facts.started_work import StartedWork
 from clew.graph.ops.facts.views import I64, Mask
-from clew.graph.ops.facts.waits import LOCKS
+from clew.graph.ops.facts.waits import DECLARED, is_lock_channel
 from clew.graph.ops.facts.work_items import WorkItem, WorkItems
 from clew.records.format.event import Kind
 
@@ -46,7 +46,7 @@ class Link:
 
 def is_lock(wait: Waiting) -> bool:
     """Return whether the resource is a lock, not a semaphore of one slot."""
-    return wait.begin.channel.rpartition(".")[2] in LOCKS
+    return is_lock_channel(wait.begin.channel)
 
 
 def is_exclusive(wait: Waiting) -> bool:
@@ -107,7 +107,9 @@ class Blockers:
             return []  # These name the workers that may run the work, not who has it.
         held = self._facts.holdings_of.of(*wait.resource).at(wait.begin.ns)
         if held:
-            return [(each, "") for each in held if each.until_ns is None or each.until_ns > ns]
+            still = [(each, "") for each in held if each.until_ns is None or each.until_ns > ns]
+            # With fewer holders than slots, one is free, or who has it is not known.
+            return still if len(still) >= wait.begin.text.capacity else []
         named = self._facts.named_by(wait)
         if not is_exclusive(wait) or ns <= wait.begin.ns:
             return [(each, "") for each in named]
@@ -265,4 +267,4 @@ class Blockers:
 
 
 def _is_of_thread(channel: str) -> bool:
-    return not channel.startswith(("asyncio.", "anyio.", "trio."))
+    return not channel.startswith(("asyncio.", "anyio.", "trio.", DECLARED))

@@ -113,7 +113,7 @@ class Facts:
     def _named(self, wait: Waiting, holder: Holder) -> Holding:
         since = wait.begin.ns - max(holder.held_ns, 0)
         strand = self.strand_of(wait.begin.process, holder)
-        return Holding(wait.resource, strand, since, None, holder.at, (wait.begin.row,), holder.process)
+        return Holding(wait.resource, strand, since, None, holder.at, (wait.begin.row,), 0, holder.process)
 
     # ---- Strands ----
 

@@ -29,6 +29,8 @@ class Holding:
     at: tuple[Frame, ...]
     rows: tuple[int, ...]
     """The rows that show it: the HOLD and the RETURN, or the WAIT that names the holder."""
+    item: int = 0
+    """The key of the slot, 0 when slots are alike: then the one who took it has to give it back."""
     before_fork: int = 0
     """The uid of the process that took it before this process was forked, else 0."""
 
@@ -43,7 +45,12 @@ class HoldTable:
         holder = holds.strand.copy()
         for at in np.flatnonzero(np.isin(holder, list(acts_for))).tolist() if acts_for else ():
             holder[at] = acts_for[int(holder[at])]
-        self._return = _return_of_each(holds, returns, holder)[self._hold]
+        named = holds.contains('"item":')
+        ended = _return_of_each(holds, returns, holder)
+        if named.any():
+            _match_items(holds, returns, named, ended)
+        self._return = ended[self._hold]
+        self.is_named: Mask = named[self._hold]
         given = self._return >= 0
         self.since_ns: I64 = holds.ns[self._hold]
         self.strand: I64 = holder[self._hold]
@@ -68,6 +75,7 @@ class HoldTable:
                 None if until == _OPEN else until,
                 self._holds.text(hold).at,
                 (row, int(self._returns.row[end])) if end >= 0 else (row,),
+                self._holds.text(hold).item,
             )
         return found
 
@@ -102,15 +110,33 @@ class Holdings(View[Holding]):
 
     @property
     def is_given_by_another(self) -> Mask:
-        """Whether another strand than the holder gave each back."""
+        """Whether another strand than the holder gave each back, although slots are alike."""
         giver = self._table.giver[self.places]
-        by_another: Mask = (giver >= 0) & (giver != self.strand)
+        by_another: Mask = (giver >= 0) & (giver != self.strand) & ~self._table.is_named[self.places]
         return by_another
 
     def at(self, ns: int) -> Holdings:
         """Return those that lasted at a time. What was given back at that time did not."""
         count = int(np.searchsorted(self._table.since_ns[self.places], ns, "right"))
         return self.take(np.flatnonzero(self._table.until_ns[self.places[:count]] > ns))
+
+
+def _match_items(holds: Records[Wait], returns: Records[Wake], named: Mask, found: I64) -> None:
+    """Set the places of RETURN records for HOLD records that name their slot: the next one that names it, by any strand."""
+    order: list[tuple[int, int, int, Resource, int]] = []
+    for kind, records, chosen in ((0, holds, named), (1, returns, returns.contains('"item":'))):
+        items = records.number("item")
+        for at in np.flatnonzero(chosen).tolist():
+            item = int(items[at])
+            order.append((int(records.row[at]), kind, at, (int(records.process[at]), int(records.key[at])), item))
+    order.sort(key=lambda each: (int((returns if each[1] else holds).ns[each[2]]), each[0]))
+    found[named] = -1
+    held: dict[tuple[Resource, int], int] = {}
+    for _row, kind, at, resource, item in order:
+        if not kind:
+            held[resource, item] = at
+        elif (resource, item) in held:
+            found[held.pop((resource, item))] = at
 
 
 def _return_of_each(holds: Records[Wait], returns: Records[Wake], holder: I64) -> I64:

@@ -17,6 +17,15 @@ from clew.graph.ops.facts.views import I64, Mask, View
 from clew.records.format.facts import Wait, Wake
 
 LOCKS = frozenset({"lock", "rlock"})
+DECLARED = "resource."
+"""The prefix of the channels of resources that a spec declares."""
+
+
+def is_lock_channel(channel: str) -> bool:
+    """Return whether what a channel is about is a lock."""
+    return channel.rpartition(".")[2] in LOCKS and not channel.startswith(DECLARED)
+
+
 """The last parts of the channels of locks."""
 _OF_OBJECT = ("name", "holders", "waiters", "capacity", "target", "targets")
 """The fields of a wait that tell of what it is for."""
@@ -130,6 +139,10 @@ class WaitTable:
         return self.begins.number("target")[self.begin]
 
     @cached_property
+    def is_declared(self) -> Mask:
+        return self.of_about(self.begins.channels(lambda channel: channel.startswith(DECLARED)))
+
+    @cached_property
     def for_ends(self) -> Mask:
         to_end = self.begins.contains('"target":') | self.begins.contains('"targets":')
         return self.of_about(to_end) | (self.target > 0)
@@ -141,7 +154,7 @@ class WaitTable:
 
     @cached_property
     def is_exclusive(self) -> Mask:
-        locks = self.begins.channels(lambda channel: channel.rpartition(".")[2] in LOCKS)
+        locks = self.begins.channels(is_lock_channel)
         return self.of_about(locks | self.begins.contains(r'"capacity":1[,}]', regex=True))
 
     def wait(self, place: int) -> Waiting:
@@ -244,6 +257,11 @@ class Waits(View[Waiting]):
     def is_exclusive(self) -> Mask:
         """Whether each wait is for something that has one holder at a time."""
         return self._table.is_exclusive[self.places]
+
+    @property
+    def is_declared(self) -> Mask:
+        """Whether each wait is for a resource that a spec declares."""
+        return self._table.is_declared[self.places]
 
     @property
     def for_ends(self) -> Mask:

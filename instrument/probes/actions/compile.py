@@ -18,7 +18,7 @@ from types import CellType
 from typing import Any
 
 from clew.instrument.probes import sites
-from clew.instrument.probes.actions import entity_ids, expressions, values
+from clew.instrument.probes.actions import entity_ids, expressions, resources, values
 from clew.instrument.probes.actions.cost import Meter, meter_of, now
 from clew.instrument.probes.actions.expressions import UNKNOWN, Arguments, Evaluate
 from clew.instrument.probes.actions.rate_limit import Rate, rate_of
@@ -49,6 +49,10 @@ _KINDS = {
     "extract": Kind.RECEIVE,
     "payload": Kind.PAYLOAD,
     "entity": Kind.ENTITY,
+    "take": Kind.WAIT,
+    "untake": Kind.WAKE,
+    "hold": Kind.HOLD,
+    "give": Kind.RETURN,
 }
 _OPENING = frozenset({"receive", "extract", "handle", "request"})
 _AFTER_THE_CALL = frozenset({"receive", "join", "use", "acquire", "extract"})
@@ -107,6 +111,8 @@ def _ends(action: Action) -> tuple[bool, bool]:
     An action that needs a value is recorded only at the end that has it. A condition on `exception` alone checks
     which end it is.
     """
+    if action.kind in ("hold", "untake"):
+        return action.kind == "hold", action.kind == "untake"
     needed = {name for part in (action.key, action.carrier, *action.values) if part for name in expressions.names(part)}
     condition = expressions.names(action.condition) if action.condition else set()
     result, exception = "result" in needed | condition, "exception" in needed
@@ -229,6 +235,9 @@ def _step(site: int, action: Action, slots: dict[str, int], origin: str) -> Step
         except BaseException as error:
             if is_interrupt(error, runs_user_code=runs_user_code):
                 raise
+            if action.kind in resources.KINDS:
+                sites.note(f"{origin}: the resource is not recorded: {values.class_name(error)}", site)
+                return
             core.emit(kind, site, 0, channel, values.class_name(error).encode("utf-8", "replace"), FLAG_FAILED)
 
     return step
@@ -269,6 +278,8 @@ def _recorder(site: int, action: Action, slots: dict[str, int], kind: Kind, chan
         case "payload":
             value = evaluated(["const", redaction.HIDDEN]) if hides(action.channel) else recorded(action.key)
             return _payload(site, value, channel, action.limit)
+        case "take" | "untake" | "hold" | "give":
+            return resources.step(action, site, evaluated(action.key), [evaluated(each) for each in action.values])
         case "entity":
             return _entity(site, action, [recorded(value) for value in action.values], channel)
     key = evaluated(action.key)

@@ -282,6 +282,7 @@ static PyMethodDef methods[] = {
     {"slots_are", core_slots_are, METH_VARARGS, "slots_are(object, slots): how many slots a resource has."},
     {"part_of", core_part_of, METH_VARARGS, "part_of(part, owner, channel): who waits for the part waits for its owner."},
     {"wait", core_wait, METH_VARARGS, "wait(channel, key, limit, fields): record that this thread begins to wait."},
+    {"hold", core_hold, METH_VARARGS, "hold(channel, key, site, fields): record that this strand holds a resource."},
     {"wake", core_wake, METH_VARARGS, "wake(wait, end): record how the wait ended."},
     {"watch_exceptions", core_watch_exceptions, METH_VARARGS, "watch_exceptions(redact, intern, channel of gaps)."},
     {"exception_record", core_exception_record, METH_VARARGS, "exception_record(error, role): record it and return its key."},

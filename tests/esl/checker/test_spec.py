@@ -217,6 +217,33 @@ def test_empty_spec_has_the_plan_of_every_spec() -> None:
         assert (plan.rules, plan.adapters, plan.logs, plan.levels, plan.budget) == ((), FACTS, LogCapture(30), (), None)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("resource taken a:P.get; ", "`resource` needs `as NAME`"),
+        ("resource taken a:P.get as p;", "`p` is no resource: nothing returns it; add a `resource returned … as p`"),
+        ("resource returned a:P.put as p;", "`p` is no resource: nothing takes it; add a `resource taken … as p`"),
+        ("resource taken a:P.get as p; resource returned a:P.put capacity 3 as p;", "a pool's `capacity` belongs to"),
+        ("resource taken a:P.get key result as p; resource returned a:P.put as p;", "`result` has a value only after"),
+        ("resource returned a:P.put item result as p; resource taken a:P.get as p;", "`result` has a value only after"),
+        ("resource taken a:P.get limit 3 as p; resource returned a:P.put as p;", "`resource` has no `limit`"),
+        ("resource a:P.get as p;", "`a` is not expected here"),
+    ],
+)
+def test_resource_with_a_mistake_has_a_problem_that_names_it(text: str, message: str) -> None:
+    problems = [problem.message for problem in compile_text(text, workspace="/").problems]
+    assert any(message in problem for problem in problems), problems
+
+
+def test_resource_is_lowered_to_the_actions_of_both_ends() -> None:
+    text = "resource taken a:P.get item result capacity this.n as p; resource returned a:P.put item x as p;"
+    compiled = compile_text(text, workspace="/")
+    assert compiled.problems == ()
+    assert [(action.kind, action.when, action.channel) for rule in compiled.require().rules for action in rule.actions] == [
+        ("take", "start", "p"), ("hold", "finish", "p"), ("untake", "finish", "p"), ("give", "start", "p"),
+    ]  # fmt: skip
+
+
 def test_output_none_leaves_out_output_lines_only() -> None:
     plan = compile_text("output none; include threads;", workspace="/").require()
     assert "outputs" not in plan.adapters and {"exceptions", "threads"} <= set(plan.adapters)

@@ -105,4 +105,5 @@ class _Writer:
         def numbered(match: re.Match[str]) -> str:
             return match[1] + self.ids.setdefault(match[2], f"@{len(self.ids) + 1}")
 
+        text = re.sub(r'"stack":\d+', '"stack":_', text)
         return re.sub(r'("id":|^|at 0x)([0-9a-f]{9,})', numbered, text).replace(f"{ROOT}/", "")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
-from clew.graph.ops.diagnoses.significance import failed_waits, victims
+from clew.graph.ops.diagnoses.significance import failed_or_refused, victims
 from clew.graph.ops.facts.blockers import Blockers, is_exclusive
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
+from clew.graph.ops.facts.waits import DECLARED
 from clew.records.format.event import Kind
 from clew.records.format.facts import MOST_FRAMES
 
@@ -26,7 +27,12 @@ _INTERRUPTIONS = {
 def find(facts: Facts) -> list[Finding]:
     blockers = Blockers.of(facts)
     found: dict[tuple[tuple[int, int], int], Finding] = {}
-    for wait in failed_waits(facts):
+    for wait in failed_or_refused(facts):
+        if wait.begin.channel.startswith(DECLARED):
+            finding = _all_slots(facts, wait)
+            if finding is not None:
+                found.setdefault((wait.resource, wait.strand), finding)
+            continue
         if not is_exclusive(wait) or wait.begin.channel.endswith("rlock"):
             continue
         for holding, basis in blockers.holders(wait, wait.begin.ns):
@@ -45,6 +51,24 @@ def _finding(facts: Facts, wait: Waiting, holding: Holding) -> Finding:
     if between is not None:
         claims.append(between)
     return Finding(KIND, Reason.RESOURCE, tuple(claims), victims(facts, [wait]))
+
+
+def _all_slots(facts: Facts, wait: Waiting) -> Finding | None:
+    """Return the finding that the strand that waits for a slot of a declared pool has all of them itself."""
+    held = [each for each, _basis in Blockers.of(facts).holders(wait, wait.begin.ns)]
+    if not held or any(each.strand != wait.strand for each in held):
+        return None
+    many = (
+        "its only slot" if len(held) == 1 else "both slots of it" if len(held) == 2 else f"all {len(held)} slots of it"
+    )
+    since, at = words.offset(held[0].since_ns), words.taken_at(facts, held[0])
+    rows = tuple(row for each in held for row in each.rows)
+    first = f"{'the first ' if len(held) > 1 else ''}from {since} on{f' ({at})' if at else ''}"
+    claims = (
+        Claim(f"{words.waited(facts, wait)} {words.ending(facts, wait)}.", wait.rows),
+        Claim(f"{words.who(facts, wait.strand)} itself held {many}, {first}.", rows),
+    )
+    return Finding(KIND, Reason.RESOURCE, claims, victims(facts, [wait]))
 
 
 def _between(facts: Facts, wait: Waiting, holding: Holding) -> Claim | None:

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "facts/stack.h"
+#include "store/records.h"
 #include "store/store.h"
+#include "trace_format.h"
 
 #define FRAMES_VISITED 32
 #define MOST_PLACES 16384u
@@ -139,4 +141,25 @@ size_t stack_fields(const struct call_stack *stack, char *out, size_t room) {
     }
     out[used++] = ']';
     return used;
+}
+
+/* hold(channel, key, site, fields): a HOLD of a resource that a spec declares; `fields` is JSON with a comma before each. */
+PyObject *core_hold(PyObject *module, PyObject *arguments) {
+    unsigned int channel;
+    unsigned long long key, site;
+    const char *fields;
+    Py_ssize_t length;
+    char text[STACK_TEXT + 256];
+    if (!PyArg_ParseTuple(arguments, "IKKy#:hold", &channel, &key, &site, &fields, &length)) return NULL;
+    if (!store.active || length > 200) Py_RETURN_NONE;
+    struct call_stack stack;
+    stack_capture(&stack);
+    memcpy(text, fields, (size_t)length);
+    size_t used = (size_t)length + stack_fields(&stack, text + length, sizeof text - (size_t)length - 1);
+    if (used) {
+        text[0] = '{'; /* for the first comma */
+        text[used++] = '}';
+    }
+    put_extended(KIND_HOLD, stack.site ? stack.site : site, key, channel, text, used, 0);
+    Py_RETURN_NONE;
 }

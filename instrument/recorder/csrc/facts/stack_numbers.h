@@ -27,4 +27,6 @@ void stack_capture(struct call_stack *stack);
  * bytes written. */
 size_t stack_fields(const struct call_stack *stack, char *out, size_t room);
 
+PyObject *core_hold(PyObject *module, PyObject *arguments);
+
 #endif
