@@ -14,7 +14,7 @@ from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.behind_end import END_ERRORS, Behind, behind_end
 from clew.graph.ops.answer.cancel_claims import cancel_claims, source_claims
-from clew.graph.ops.answer.meanwhile import Meanwhile, ended_badly, meanwhile
+from clew.graph.ops.answer.meanwhile import Meanwhile, ended_badly, lost_before, meanwhile
 from clew.graph.ops.answer.steps import AnswerStep, steps_of
 from clew.graph.ops.answer.trail import Position, Trail
 from clew.graph.ops.answer.unusual import unusual
@@ -97,6 +97,7 @@ def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answ
     return (
         _elsewhere(trail, positions, meanwhile(trail.facts, event))
         or _unusual(trail, baseline)
+        or _elsewhere(trail, positions, lost_before(trail.facts, event, trail.unit_of(event)))
         or _elsewhere(trail, positions, ended_badly(trail.facts, event))
         or _nothing_unusual(trail, positions)
     )
@@ -267,11 +268,12 @@ def _request_claim(trail: Trail, step: AnswerStep) -> list[Claim]:
 
 
 def _elsewhere(trail: Trail, positions: list[Position], found: Meanwhile | None) -> Answer | None:
-    """Return the answer for something that nothing recorded ties to the event."""
+    """Return the answer for something that nothing recorded ties to the event, or that the event reports."""
     if found is None:
         return None
     steps, more = steps_of(trail, positions[:1])
-    return Answer(trail.event, found.claims, "inferred", found.basis, "", found.finding, steps, more)
+    certainty: Literal["recorded", "inferred"] = "inferred" if found.basis else "recorded"
+    return Answer(trail.event, found.claims, certainty, found.basis, "", found.finding, steps, more)
 
 
 def _unusual(trail: Trail, baseline: ExecutionGraph | None) -> Answer | None:

@@ -14,6 +14,7 @@ from clew.graph.model.graph import ExecutionGraph, Process
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding
 from clew.graph.ops.diagnoses.registry import findings
+from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Waiting
 from clew.records.format.event import Kind
 from clew.records.format.facts import Frame
@@ -153,11 +154,11 @@ def pids_of_test(graph: ExecutionGraph, test: str) -> set[int]:
 
 def _open_waits(facts: Facts, pids: set[int]) -> dict[int, list[Waiting]]:
     """Return the waits of each strand that have not ended, the outermost first."""
-    graph = facts.graph
+    graph, ends = facts.graph, Ends.of(facts)
     found: dict[int, list[Waiting]] = {}
     for wait in facts.waits.take(~facts.waits.has_end):
         process = graph.processes[wait.begin.process]
-        if process.end == "went on" or (pids and process.pid not in pids):
+        if process.end == "went on" or (pids and process.pid not in pids) or ends.row_of(wait.strand) >= 0:
             continue
         if not _went_on(graph, wait):
             found.setdefault(wait.strand, []).append(wait)

@@ -11,8 +11,11 @@ from clew.graph.model.graph import Process
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding
+from clew.graph.ops.diagnoses.lost import how_lost, in_collector, lost_name, was_started
 from clew.graph.ops.diagnoses.registry import findings
+from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Fact, Facts
+from clew.graph.ops.facts.lost_strands import LostStrands
 from clew.graph.ops.facts.uncaught import uncaught
 from clew.records.format.facts import Exception_
 
@@ -28,19 +31,44 @@ class Meanwhile:
 
     claims: tuple[Claim, ...]
     basis: str
+    """What ties it to the event, "" if the event reports it."""
     finding: Finding | None = None
 
 
 def meanwhile(facts: Facts, event: int) -> Meanwhile | None:
     """Return what may have led to an event: a diagnosed wait that went on, or what ended badly before; None for neither."""
     ns = facts.graph.at("ts", event)
-    waits = facts.waits
-    hanging = set(waits.row[waits.covers(ns) & (waits.begin_ns <= ns - HANGS_NS)].tolist())
+    waits, ends = facts.waits, Ends.of(facts)
+    long = waits.take(waits.covers(ns) & (waits.begin_ns <= ns - HANGS_NS))
+    hanging = {wait.begin.row for wait in long if (ends.ns_of(wait.strand) or ns) >= ns}
     for finding in findings(facts):
         if any(row in hanging for row in finding.events):
             basis = "time alone: this wait went on when the event happened, and no recorded dependence leads to it"
             return Meanwhile(finding.claims, basis, finding)
     return None
+
+
+def lost_before(facts: Facts, event: int, unit: int) -> Meanwhile | None:
+    """Return the loss that an event reports, else the last lost one of the threads and tasks that the same code had started.
+
+    `unit` is the first row of the event's unit of work.
+    """
+    graph, known = facts.graph, LostStrands.of(facts)
+    ns, strand, reported, own = graph.at("ts", event), graph.at("strand", event), None, []
+    for lost in known.unexpected.values():
+        if in_collector(facts, event) and graph.region[lost.rows[0]] == graph.region[event]:
+            reported = lost
+        starter, row = known.starter(lost.strand)
+        if lost.ns <= ns and starter == strand and row >= unit:
+            own.append(lost)
+    if reported is None and not own:
+        return None
+    lost = reported or max(own, key=lambda lost: lost.ns)
+    finding = next((each for each in findings(facts) if each.victims and each.victims[0].strand == lost.strand), None)
+    started, rows = was_started(facts, lost)
+    claim = Claim(f"{lost_name(facts, lost)}, {started}, {how_lost(facts, lost)}.", (*rows, *lost.rows))
+    basis = f"no recorded dependence: {words.who(facts, strand)} had started it, and it was lost before the event"
+    return Meanwhile(finding.claims if finding else (claim,), "" if reported else basis, finding)
 
 
 def ended_badly(facts: Facts, event: int) -> Meanwhile | None:

@@ -9,6 +9,7 @@ from clew.graph.ops.diagnoses.control import (
     cancellation_swallowed,
     cancelled_by,
     cleanup_interrupted,
+    destroyed_pending,
     endless_reschedule,
     exception_not_taken,
     wake_up_lost,
@@ -17,6 +18,7 @@ from clew.graph.ops.diagnoses.data import closed_before_use, exception_behind, r
 from clew.graph.ops.diagnoses.finding import Finding
 from clew.graph.ops.diagnoses.resources import (
     executor_occupied,
+    giver_lost,
     held_by_waiter,
     holder_ended,
     item_not_returned,
@@ -40,6 +42,7 @@ DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = (
     holder_ended.find,
     slot_leaked.find,
     item_not_returned.find,
+    giver_lost.find,
     wake_up_lost.find,
     cleanup_interrupted.find,
     cancellation_spread.find,
@@ -51,6 +54,7 @@ DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = (
     endless_reschedule.find,
     closed_before_use.find,
     race.find,
+    destroyed_pending.find,
     exception_not_taken.find,
 )
 REASONS: tuple[Callable[[Facts], list[Finding]], ...] = (exception_behind.find, cancelled_by.find)

@@ -73,6 +73,12 @@ class Facts:
     def _helpers(self) -> Helpers:
         return Helpers.of(self.graph, self._begins, self.strand_with_key)
 
+    def blocked_at(self, wait: Waiting) -> tuple[Frame, ...]:
+        """Return the stack where a wait blocked, innermost first: that of the helper, if there is one."""
+        if not wait.inner:
+            return wait.begin.text.at
+        return self._begins.text(int(np.searchsorted(self._begins.row, wait.inner[0]))).at
+
     @cached_property
     def waits_of(self) -> Groups[int, Waits]:
         """The waits of each strand, in order."""

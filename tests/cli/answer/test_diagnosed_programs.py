@@ -164,11 +164,7 @@ pool.shutdown(), beside.shutdown()
         ("two pools", 1, "outer waited for beside_0, which waited for the submitted work: a circle."),
         ("loop", 2, " had submitted to an executor at "),
         ("loop", 2, "All 2 workers were occupied by ask, "),
-        (
-            "loop",
-            2,
-            "Each of them waited in the end for work that only these workers run: ask (pool_0) waited for look_up",
-        ),
+        ("loop", 2, "Each of them waited in the end for work that only these workers run: ask (pool_"),
     ],
 )
 def test_executor_occupied_by_work_that_needs_it_is_a_circle(found, way, workers, text):
@@ -186,3 +182,184 @@ def test_lock_that_awaited_work_of_a_pool_needs_is_a_circle(found):
     ((kind, told), *_others) = found(POOL, "lock", "3")
     assert kind == "wait-circle"
     assert "pool_0 ran the work that MainThread waited for and itself waited for ledger (locked, " in told
+
+
+LOST = """
+import asyncio, gc, multiprocessing, os, queue, sys, threading, time
+from concurrent.futures import Future
+
+way, healthy = sys.argv[1], "healthy" in sys.argv
+threading.excepthook = lambda arguments: None
+
+def start(function, *arguments):
+    threading.Thread(target=function, args=arguments, name=function.__name__, daemon=True).start()
+
+orders = queue.Queue(2)
+
+def pack():
+    while True:
+        orders.get()["id"]
+        orders.task_done()
+
+def fill():
+    start(pack)
+    for order in [{"id": 1}] if healthy else [{}, {}, {}, {}]:
+        try:
+            orders.put(order, timeout=0.3)
+        except queue.Full:
+            break
+        time.sleep(0.05)
+
+def compute(answer):
+    if not healthy:
+        raise LookupError("no data")
+    answer.set_result(1)
+
+def ask():
+    answer = Future()
+    start(compute, answer)
+    try:
+        answer.result(0.3)
+    except TimeoutError:
+        pass
+
+prices = queue.SimpleQueue()
+
+def sell():
+    while True:
+        article, reply = prices.get()
+        reply.put({"pen": 2}[article])
+
+def buy():
+    start(sell)
+    for article in ("pen", "pen" if healthy else "ink"):
+        reply = queue.Queue()
+        prices.put((article, reply))
+        try:
+            reply.get(timeout=0.3)
+        except queue.Empty:
+            pass
+
+heard = threading.Condition()
+
+def beat():
+    for number in range(2):
+        time.sleep(0.05)
+        with heard:
+            heard.notify_all()
+    if not healthy:
+        raise OSError("no signal")
+
+def listen():
+    start(beat)
+    with heard:
+        for number in range(2 if healthy else 3):
+            heard.wait(0.5)
+
+def convert(number):
+    if not healthy:
+        os.kill(os.getpid(), 9)
+
+def spread():
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        try:
+            pool.apply_async(convert, (1,)).get(timeout=1)
+        except multiprocessing.TimeoutError:
+            pass
+
+async def upload(files):
+    while True:
+        name = await files.get()
+        if name == "bad":
+            raise ValueError(name)
+        files.task_done()
+
+async def share():
+    files = asyncio.Queue()
+    task = asyncio.create_task(upload(files), name="uploader")
+    for name in ("good", "good" if healthy else "bad"):
+        files.put_nowait(name)
+    try:
+        await asyncio.wait_for(files.join(), 0.3)
+    except TimeoutError:
+        pass
+
+async def copy():
+    await asyncio.get_running_loop().create_future()
+
+async def back_up():
+    task = asyncio.create_task(copy(), name="copier")
+    if not healthy:
+        del task
+    await asyncio.sleep(0.01)
+    gc.collect()
+    await asyncio.sleep(0.01)
+
+def slow(started):
+    time.sleep(0.6)
+    started.set()
+
+def unrelated():
+    started = threading.Event()
+    start(pack)
+    start(slow, started)
+    orders.put({})
+    started.wait(0.3)
+
+def poll():
+    stop = threading.Event()
+    start(compute, Future())
+    while not stop.wait(0.1) and time.monotonic() < begin + 0.4:
+        pass
+
+def work(jobs, done):
+    while True:
+        job = jobs.get()
+        time.sleep(job)
+        done.put(job)
+
+def mixed():
+    jobs, done = queue.Queue(), queue.Queue()
+    start(work, jobs, done), start(work, jobs, done)
+    jobs.put(-1)
+    time.sleep(0.1)
+    jobs.put(0.8)
+    try:
+        done.get(timeout=0.3)
+    except queue.Empty:
+        pass
+
+begin = time.monotonic()
+function = globals()[way]
+asyncio.run(function()) if asyncio.iscoroutinefunction(function) else function()
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "kind", "text"),
+    [
+        ("fill", "giver-lost", " pack, the only one that took items from it, ended by KeyError: 'id' at "),
+        ("ask", "giver-lost", " compute, which was to give it, ended by LookupError: no data at "),
+        ("buy", "giver-lost", " sell, which worked last on what MainThread had handed over at "),
+        ("buy", "giver-lost", ", ended by KeyError: 'ink' at "),
+        ("listen", "giver-lost", " beat, the only one that had given it before, ended by OSError: no signal at "),
+        ("spread", "giver-lost", ", which worked last on what MainThread had handed over at "),
+        ("spread", "giver-lost", " (convert, app.py:73)."),
+        ("share", "giver-lost", " uploader, the only one that took items from it, ended by ValueError: bad at "),
+        ("back_up", "destroyed-pending", "It was destroyed by the garbage collector at "),
+    ],
+)
+def test_wait_for_what_a_lost_strand_would_give_names_it_and_how_it_ended(found, way, kind, text):
+    told = [told for own, told in found(LOST, way) if own == kind]
+    assert len(told) == 1
+    assert text in told[0]
+
+
+@pytest.mark.parametrize("way", ["fill", "ask", "buy", "listen", "spread", "share", "back_up"])
+def test_program_whose_strands_end_well_has_no_finding(found, way):
+    assert found(LOST, way, "healthy") == []
+
+
+@pytest.mark.parametrize("way", ["unrelated", "poll", "mixed"])
+def test_wait_beside_a_lost_thread_that_would_not_end_it_has_no_finding(found, way):
+    assert found(LOST, way) == []

@@ -15,7 +15,7 @@ from random import Random
 
 from clew.graph.model.graph import ExecutionGraph
 from clew.records.format.event import Kind
-from clew.records.format.facts import Cancel, Ended, Frame, Holder, Wait, Wake
+from clew.records.format.facts import Cancel, Ended, Exception_, Frame, Holder, Wait, Wake
 from clew.records.plan.plan import Plan, dump
 from clew.records.run.directory import create_run, save_run
 from tests.support.runs.records import ProcessFile, RunFolder, Thread
@@ -332,3 +332,76 @@ def _blocked(builder: Builder, healthy: bool) -> Fault:
     builder.stop(loop, other, 23 + lasted)
     loop.exit("run", at=4000 * MS)
     return Fault("loop-blocked", (busy, other, "crunch"), (other,))
+
+
+@plant("giver-lost")
+def _lost(builder: Builder, healthy: bool) -> Fault:
+    """A thread that an exception ended took items, gave events, or had work; in a healthy program another one can do that."""
+    random, item = builder.random, builder.name()
+    waiting, lost, other = builder.thread(), builder.thread(), builder.thread()
+    shape = random.choice(["took", "gave", "has work"])
+    key, channel = builder.key(), random.choice(["event", "condition"])
+    spare = builder.name() if healthy else ""
+    if shape == "took":
+        waiting.send(item, channel="queue", at=20 * MS)
+        lost.receive(item, channel="queue", at=21 * MS)
+        if healthy:
+            waiting.send(spare, channel="queue", at=22 * MS)
+            other.receive(spare, channel="queue", at=23 * MS)
+    elif shape == "gave":
+        for place, (giver, name) in enumerate([(lost, item), (other, spare)] if healthy else [(lost, item)]):
+            builder.wait(waiting, key, channel, 20 + 3 * place)
+            giver.release(name, channel=channel, at=(21 + 3 * place) * MS)
+            builder.wake(waiting, key, channel, 22 + 3 * place)
+            waiting.acquire(name, channel=channel, at=(22 + 3 * place) * MS)
+    else:
+        waiting.send(item, channel="queue", at=20 * MS)
+        lost.receive(item, channel="queue", at=21 * MS)
+        if healthy:
+            waiting.send(spare, channel="queue", at=40 * MS)
+            other.receive(spare, channel="queue", at=41 * MS)
+    raised = Exception_("no such order", "ended", builder.stack("take"))
+    lost.fact(Kind.EXCEPTION, builder.key(), "KeyError", raised, at=30 * MS)
+    lost.send(builder.name(), channel="thread.join", at=31 * MS)
+    begin, end = 50 + random.uniform(0, 5), 60 + random.uniform(0, 500)
+    if shape == "took":
+        at = (Frame("/lib/queue.py", 140, "Queue.put"), *builder.stack())
+        waiting.fact(Kind.WAIT, key, "queue", Wait(at=at, capacity=1), at=int(begin * MS))
+        builder.wake(waiting, key, "queue", end, "timeout")
+    else:
+        builder.wait(waiting, key, channel, begin)
+        builder.wake(waiting, key, channel, end, "timeout")
+    for thread in (waiting, other):
+        thread.exit("run", at=4000 * MS)
+    names = builder.thread_name(waiting), builder.thread_name(lost)
+    return Fault("giver-lost", (*names, "KeyError: no such order"), names[:1])
+
+
+@plant("destroyed-pending")
+def _destroyed(builder: Builder, healthy: bool) -> Fault:
+    """A task is destroyed while it waits; in a healthy program only after the last step of its event loop."""
+    loop, starter, task = builder.thread(), builder.name(), builder.name()
+    key, handle = builder.key(), builder.name()
+    builder.step(loop, starter, 20)
+    loop.send(handle, channel="asyncio.handle", at=21 * MS)
+    builder.stop(loop, starter, 22)
+    builder.step(loop, task, 23)
+    loop.join(handle, channel="asyncio.handle", at=23 * MS)
+    builder.wait(loop, key, "asyncio.event", 24)
+    builder.stop(loop, task, 25)
+    ended = Ended("pending")
+    if not healthy:
+        builder.step(loop, starter, 40)
+    collected = builder.random.random() < 0.5
+    if collected:
+        loop.begin(channel="gc", at=41 * MS)
+    loop.fact(Kind.ENDED, builder.process.strand(task, loop.serial), "asyncio.task", ended, at=42 * MS)
+    if collected:
+        loop.end(channel="gc", at=43 * MS)
+    if not healthy:
+        builder.stop(loop, starter, 44)
+        builder.step(loop, starter, 50)
+        builder.stop(loop, starter, 51)
+    loop.exit("run", at=4000 * MS)
+    names = task, starter, *(("garbage collector",) if collected else ())
+    return Fault("destroyed-pending", names, (task,))

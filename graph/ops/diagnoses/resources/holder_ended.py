@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
+from clew.graph.ops.diagnoses.lost import how_lost
 from clew.graph.ops.diagnoses.significance import failed_waits, victims
 from clew.graph.ops.facts.blockers import Blockers, is_lock
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
+from clew.graph.ops.facts.lost_strands import LostStrands
 
 KIND = "holder-ended"
 
@@ -38,16 +40,15 @@ def find(facts: Facts) -> list[Finding]:
 
 def _finding(facts: Facts, holding: Holding, waits: list[Waiting]) -> Finding:
     wait = waits[0]
-    end = Ends.of(facts).row_of(holding.strand)
-    ended = facts.ended.get(holding.strand)
-    how = (
-        {"cancelled": "was cancelled", "failed": "ended by an error"}.get(ended.text.end, "ended") if ended else "ended"
-    )
+    end, ended = Ends.of(facts).row_of(holding.strand), facts.ended.get(holding.strand)
+    lost = LostStrands.of(facts).all.get(holding.strand)
+    how = "was cancelled" if ended and ended.text.end == "cancelled" else "ended"
+    how = how_lost(facts, lost) if lost else f"{how} at {words.offset(facts.graph.at('ts', end))}"
+    rows = lost.rows if lost else (end,)
     claims = [Claim(f"{words.waited(facts, wait)} {words.ending(facts, wait)}.", wait.rows)]
     if len(waits) > 1:
         others = words.names(facts, [each.strand for each in waits[1:]])
         claims[0] = Claim(f"{claims[0].text[:-1]}; so did {others}.", tuple(row for each in waits for row in each.rows))
     held = words.held(facts, holding, wait)
-    at = words.offset(facts.graph.at("ts", end))
-    claims.append(Claim(f"{held}, {how} at {at} and never gave it back.", (*holding.rows, end)))
+    claims.append(Claim(f"{held}, {how} and never gave it back.", (*holding.rows, *rows)))
     return Finding(KIND, Reason.RESOURCE, tuple(claims), victims(facts, waits))

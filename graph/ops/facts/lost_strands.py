@@ -1,0 +1,150 @@
+"""Tell which threads, tasks and processes were lost: an uncaught exception ended them, they were destroyed, or killed.
+
+Invariant: a task whose exception another task took is not lost, and neither is a task that was destroyed after its event loop
+had stopped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from clew.graph.ops.facts.facts import Fact, Facts, Resource
+from clew.graph.ops.facts.uncaught import uncaught
+from clew.records.format.event import CALLS, Kind
+from clew.records.format.facts import Exception_
+
+_STARTS = frozenset({"thread.start", "asyncio.handle", "process.start"})
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A strand that was lost."""
+
+    strand: int
+    ns: int
+    rows: tuple[int, ...]
+    """The rows that show it."""
+    exception: Fact[Exception_] | None = None
+    """The exception that ended it, None if it was destroyed or killed, or if the exception was not recorded."""
+    unretrieved: int = -1
+    """The row that reports that nobody took a task's exception, -1 if there is none."""
+
+
+class LostStrands:
+    """The lost strands of a run. Use `LostStrands.of`, which caches them with the graph."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts, self._graph = facts, facts.graph
+
+    @classmethod
+    def of(cls, facts: Facts) -> LostStrands:
+        known = facts.graph.answers.get("lost strands")
+        if known is None:
+            known = facts.graph.answers["lost strands"] = cls(facts)
+        lost: LostStrands = known
+        return lost
+
+    @cached_property
+    def threads(self) -> dict[int, Lost]:
+        """The threads that an exception ended."""
+        found: dict[int, Lost] = {}
+        for fact in uncaught(self._facts):
+            if fact.text.role == "ended" and self._graph.strands[fact.strand].kind == "thread":
+                found.setdefault(fact.strand, Lost(fact.strand, fact.ns, (fact.row,), fact))
+        return found
+
+    @cached_property
+    def failed_tasks(self) -> dict[int, Lost]:
+        """The tasks that failed with an exception that nobody took."""
+        failed = {strand: ended for strand, ended in self._facts.ended.items() if ended.text.end == "failed"}
+        if not failed:
+            return {}
+        exceptions: dict[Resource, Fact[Exception_]] = {}
+        unretrieved: dict[Resource, Fact[Exception_]] = {}
+        for resource in {(ended.process, ended.text.exception) for ended in failed.values() if ended.text.exception}:
+            for fact in sorted(self._facts.exceptions.of(*resource), key=lambda fact: fact.row):
+                if fact.text.role == "unretrieved":
+                    unretrieved[resource] = fact
+                elif resource not in exceptions or fact.text.at:
+                    exceptions[resource] = fact
+        sources = np.sort(self._graph.edge_src)
+        found = {}
+        for strand, ended in failed.items():
+            resource = (ended.process, ended.text.exception)
+            proof = unretrieved.get(resource) if ended.text.exception else None
+            if proof is None and self._has_taker(strand, sources):
+                continue
+            shown = (exceptions.get(resource) or proof) if ended.text.exception else None
+            rows = (ended.row, *((shown.row,) if shown else ()))
+            found[strand] = Lost(strand, ended.ns, rows, shown, proof.row if proof else -1)
+        return found
+
+    def _has_taker(self, strand: int, sources: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
+        """Return whether an edge leaves the end of a task: its outcome, or the handle of a callback that runs then."""
+        graph = self._graph
+        task = graph.strands[strand]
+        calls = np.flatnonzero(np.isin(graph.kind[task.start : task.stop], list(CALLS)))
+        first = task.start + int(calls[-1]) + 1 if len(calls) else task.start
+        return bool(np.searchsorted(sources, task.stop) > np.searchsorted(sources, first))
+
+    @cached_property
+    def destroyed_tasks(self) -> dict[int, Lost]:
+        """The tasks that were destroyed before their end, while their thread still ran steps of tasks."""
+        graph, found = self._graph, {}
+        pending = {strand: fact for strand, fact in self._facts.ended.items() if fact.text.end == "pending"}
+        last: dict[tuple[int, int], int] = {}
+        for row in graph.rows_of([Kind.STEP_BEGIN]).tolist() if pending else []:
+            own = graph.strand_of(row)
+            last[own.process, own.thread] = max(last.get((own.process, own.thread), 0), graph.at("ts", row))
+        for strand, fact in pending.items():
+            own = graph.strands[strand]
+            if own.key == fact.key and last.get((own.process, own.thread), 0) > fact.ns:
+                found[strand] = Lost(strand, fact.ns, (fact.row,))
+        return found
+
+    @cached_property
+    def killed(self) -> dict[int, Lost]:
+        """The main threads of child processes that were killed, at their last events, unless the first process was, too."""
+        graph = self._graph
+        children = () if graph.processes[0].died else graph.processes[1:]
+        return self._at_last_row([process.index for process in children if process.died])
+
+    @cached_property
+    def exited(self) -> dict[int, Lost]:
+        """The main threads of child processes that ended inside a call, as by `os._exit`; many of them meant to."""
+        graph = self._graph
+        found = self._at_last_row([process.index for process in graph.processes[1:] if process.end == "closed"])
+        return {strand: lost for strand, lost in found.items() if graph.call_of(lost.rows[0]) >= 0}
+
+    def _at_last_row(self, processes: list[int]) -> dict[int, Lost]:
+        graph, found = self._graph, {}
+        for process in processes:
+            threads = (each for each in graph.strands if each.process == process and each.kind == "thread")
+            thread = next(threads, None)
+            if thread is not None and thread.stop > thread.start:
+                row = thread.stop - 1
+                found[thread.index] = Lost(thread.index, graph.at("ts", row), (row,))
+        return found
+
+    @cached_property
+    def unexpected(self) -> dict[int, Lost]:
+        """All lost strands but those of processes that may have meant to end."""
+        return {**self.killed, **self.destroyed_tasks, **self.failed_tasks, **self.threads}
+
+    @cached_property
+    def all(self) -> dict[int, Lost]:
+        return {**self.exited, **self.unexpected}
+
+    def starter(self, strand: int) -> tuple[int, int]:
+        """Return the strand that started another one, and the row where it did; (-1, -1) if that was not recorded."""
+        graph = self._graph
+        own = graph.strands[strand]
+        for row in range(own.start, min(own.start + 2, own.stop)):
+            for edge in np.flatnonzero(graph.edge_dst == row).tolist():
+                if graph.strings[int(graph.edge_channel[edge])] in _STARTS:
+                    source = int(graph.edge_src[edge])
+                    return graph.at("strand", source), source
+        return -1, -1
