@@ -3,8 +3,8 @@
 Programs are made in two ways by generators that do not know each other: as records, many in this process, and as real
 programs, each of which `clew run` records. A fault is named if a finding of its kind has the names that the fault has;
 in a real program, that finding must also be the answer to why the program logged its error. Each finding about a near
-miss is false, and so is one about the noise beside a fault. The generators belong to the tests: run it in the checkout,
-with `PYTHONPATH=.`.
+miss is false, and so is one about the noise beside a fault, and each sentence that its events do not confirm. The
+generators belong to the tests: run it in the checkout, with `PYTHONPATH=.`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from clew.graph.ops.facts.facts import Facts
 from clew.graph.store.store import open_graph
 from clew.records.format.event import Kind
 from clew.server.text.answer import tell_edge
+from tests.support.diagnoses.evidence import Evidence, unconfirmed
 from tests.support.diagnoses.made_programs import MADE, made_program
 from tests.support.diagnoses.programs.kinds import KINDS, real_program
 from tests.support.diagnoses.programs.source import Source
@@ -45,6 +46,7 @@ EXAMPLES = """examples:
 """
 LONGEST_S = 120
 AT_ONCE = 2
+TIMED = ("loop-blocked", "starved")
 
 
 @dataclass
@@ -60,6 +62,8 @@ class Outcome:
     false: list[str] = field(default_factory=list)
     """Claims that are false."""
     answer: str = ""
+    busy: bool = False
+    """Whether all false claims are of a kind that a busy machine can cause."""
     why_not: str = ""
     """Why the program could not be judged, such as that its fault did not show."""
 
@@ -82,11 +86,16 @@ def made(kind: str, seed: int, fault: bool) -> Outcome:
         outcome.named = bool(own)
         outcome.false = [f"{one.kind}: {one.text}" for one in found if one not in own]
         outcome.answer = own[0].text if own else ""
+        evidence = Evidence(program.run, program.graph)
+        outcome.false += [what for one in found for what in unconfirmed(evidence, one.claims)]
     return outcome
 
 
 def real(kind: str, seed: int, fault: bool, keep: Path) -> Outcome:
-    """Record a real program and judge it. It runs twice at most: a busy machine may hide a fault that depends on time."""
+    """Record a real program and judge it.
+
+    It runs twice at most: a busy machine may hide a fault that depends on time, or be one itself, as a loop that is late.
+    """
     for _attempt in range(2):
         outcome = Outcome(kind, "real", seed, fault)
         folder = keep / f"{kind}-{seed}-{'fault' if fault else 'near-miss'}"
@@ -100,16 +109,21 @@ def real(kind: str, seed: int, fault: bool, keep: Path) -> Outcome:
         if (source.question in output) != fault:
             outcome.why_not = "the fault did not show" if fault else "a near miss showed a fault"
             continue
-        graph = open_graph(next((folder / ".clew" / "runs").iterdir()))[0]
-        judge(outcome, source, graph)
-        break
+        run = next((folder / ".clew" / "runs").iterdir())
+        graph = open_graph(run)[0]
+        judge(outcome, source, graph, Evidence(run, graph))
+        if not outcome.busy:
+            break
     return outcome
 
 
-def judge(outcome: Outcome, source: Source, graph: ExecutionGraph) -> None:
+def judge(outcome: Outcome, source: Source, graph: ExecutionGraph, evidence: Evidence) -> None:
     found = findings(Facts.of(graph))
     about = [one for one in found if outcome.fault and names_planted(source, one)]
-    outcome.false = [f"{one.kind}: {one.text}" for one in found if one not in about]
+    false = [one for one in found if one not in about]
+    outcome.false = [f"{one.kind}: {one.text}" for one in false]
+    outcome.busy = bool(false) and all(one.kind in TIMED for one in false)
+    outcome.false += [what for one in found for what in unconfirmed(evidence, one.claims)]
     if not outcome.fault:
         return
     errors = [event for event in logged(graph) if source.question in graph.text(event)]
@@ -119,6 +133,7 @@ def judge(outcome: Outcome, source: Source, graph: ExecutionGraph) -> None:
     for event in errors:
         told = answer(graph, event, partial(tell_edge, graph))
         outcome.answer = told.text
+        outcome.false += unconfirmed(evidence, told.verdict)
         if told.finding is not None and told.finding.kind == outcome.kind and names_all(source, told.finding):
             outcome.named = True
             break

@@ -17,6 +17,7 @@ from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel, Frame, Wait, Wake
 from clew.records.plan.plan import Plan, dump
 from clew.records.run.directory import create_run
+from tests.support.diagnoses.evidence import Evidence, unconfirmed
 from tests.support.runs.records import ProcessFile, RunFolder, Thread
 
 NAMES = ("alice", "bob", "orders", "billing", "mail", "index", "report", "import")
@@ -98,7 +99,9 @@ class Made:
 def check(find: Callable[[Facts], list[Finding]], make: Callable[[Random, bool], Made], seed: int, fault: bool) -> None:
     """Assert that a diagnosis finds the planted fault of a made run, names all its parts, and finds nothing without one."""
     made = make(Random(seed), fault)
-    facts = made.facts()
+    facts = Facts.of(made.graph())
+    evidence = Evidence(made.run.folder, facts.graph)
+    shutil.rmtree(made.folder)
     found = find(facts)
     if not fault:
         assert [finding.text for finding in found] == []
@@ -110,3 +113,4 @@ def check(find: Callable[[Facts], list[Finding]], make: Callable[[Random, bool],
     assert 1 <= len(finding.claims) <= 3
     assert all(0 <= event < len(facts.graph) for event in finding.events)
     assert finding.victims
+    assert unconfirmed(evidence, finding.claims) == []

@@ -46,6 +46,8 @@ class MadeProgram:
 
     graph: ExecutionGraph
     folder: Path
+    run: Path
+    """The folder of the run, in `folder`."""
     names: tuple[str, ...]
 
     def named_by(self, text: str) -> bool:
@@ -58,10 +60,12 @@ def made_program(kind: str, seed: int, fault: bool) -> Iterator[MadeProgram]:
     random = Random(f"{kind} {seed} {fault}")
     if kind in MAKERS:
         one = MAKERS[kind](random, fault)
-        made = MadeProgram(one.graph(), one.folder, tuple(one.fault.split()))
+        made = MadeProgram(one.graph(), one.folder, one.run.folder, tuple(one.fault.split()))
     else:
         other = generator.program(random, kind if fault else None, near=kind)
-        made = MadeProgram(other.graph(), other.run.folder.parent, other.fault.names if other.fault else ())
+        made = MadeProgram(
+            other.graph(), other.run.folder.parent, other.run.folder, other.fault.names if other.fault else ()
+        )
     try:
         yield made
     finally:

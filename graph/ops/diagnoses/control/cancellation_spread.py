@@ -77,7 +77,7 @@ def _to_task(facts: Facts, wait: Waiting) -> _Spread | None:
         asked = facts.strand_with_key(root.process, root.key)
         return _Spread(asked, root, reached, tuple(dict.fromkeys((*events, *reached.rows))))
     if last.text.deadline:  # asyncio.wait_for, up to Python 3.11
-        for other in reversed(facts.waits_of.get(last.strand, [])):
+        for other in reversed(facts.waits_of.get(last.strand, ())):
             if other.wake and other.end == "timeout" and other.wake.ns <= last.ns and _is_for(facts, other, target):
                 return _Spread(last.strand, None, other, (last.row, ended.row))
     return None
@@ -97,8 +97,10 @@ def _passed_on_from(facts: Facts, cancel: Fact[Cancel]) -> tuple[Fact[Cancel], W
     request = next((each for each in cancels_of(facts).get(asked, ()) if each.row == before), None)
     if request is None or asked == target:
         return None
-    waits = facts.waits_of.get(asked, [])
-    wait = next((wait for wait in waits if wait.covers(request.ns) and _is_for(facts, wait, target)), None)
+    wait = next(
+        (wait for wait in facts.waits_of.get(asked, ()) if wait.covers(request.ns) and _is_for(facts, wait, target)),
+        None,
+    )
     return None if wait is None else (request, wait)
 
 

@@ -127,7 +127,7 @@ def _finding(facts: Facts, site: int, chain: _Chain) -> Finding:
         Claim(
             f"{name} has scheduled itself {chain.length:,} times since {offset(begin)}{in_brackets(place(facts, first_call))}, "
             f"the last time at {offset(end)}, without a pause.",
-            (chain.first, chain.last),
+            (chain.first, first_call, chain.last),
         ),
         Claim(f"It still did when the recording ended, {seconds(end - begin)} later.", (chain.first, chain.last)),
     )

@@ -72,7 +72,7 @@ def _claims(facts: Facts, wait: Waiting, item: WorkItem, running: list[WorkItem]
         same = item.submitter == wait.strand and waited.startswith(who)
         waited = f" and {waited[len(who) :]}" if same else f"; {waited}"
         first = f"{submitted}{waited}, and no worker began it meanwhile."
-    claims = [Claim(first, (*wait.rows, item.submit))]
+    claims = [Claim(first, (*wait.rows, item.submit, *(own.rows if own is not wait else ())))]
     jobs = [_job(facts, each) for each in running]
     if len(running) == 1:
         name, since = words.who(facts, running[0].worker), words.offset(running[0].begin_ns)

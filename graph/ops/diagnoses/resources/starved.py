@@ -154,11 +154,14 @@ def _function(facts: Facts, step: LoopStep) -> int:
 
 def _outermost(facts: Facts, start: int, stop: int) -> int:
     """Return the site of the first recorded function that rows enter or continue, -1 if there is none."""
-    graph = facts.graph
-    for row in range(start, min(stop, start + MOST_ROWS)):
-        if graph.at("kind", row) in (Kind.ENTER, Kind.RESUME):
-            return graph.at("site", row)
-    return -1
+    row = _opening(facts, start, stop)
+    return facts.graph.at("site", row) if row >= 0 else -1
+
+
+def _opening(facts: Facts, start: int, stop: int) -> int:
+    """Return the row in which this function begins or continues, -1 for none."""
+    kinds, last = facts.graph.kind, min(stop, start + MOST_ROWS)
+    return next((row for row in range(start, last) if kinds[row] in (Kind.ENTER, Kind.RESUME)), -1)
 
 
 def _finding(facts: Facts, cases: list[tuple[_Late, _Busy]]) -> Finding:
@@ -179,7 +182,7 @@ def _finding(facts: Facts, cases: list[tuple[_Late, _Busy]]) -> Finding:
         Claim(
             f"Meanwhile {place} took {words.seconds(total)} of the event loop of {strand.thread_name} in "
             f"{len(busy.steps)} steps{among}, none longer than {words.seconds(most)}.",
-            tuple(row for step in steps for row in (step.begin, step.end)),
+            tuple(row for step in steps for row in (_opening(facts, step.begin, step.end), step.end)),
         ),
     ]
     others = [case[0] for case in cases if graph.at("strand", case[0].target) != strand.index]
