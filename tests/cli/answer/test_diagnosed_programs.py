@@ -10,6 +10,7 @@ import pytest
 from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.ops.facts.facts import Facts
 from clew.graph.store.store import open_graph
+from tests.support.diagnoses.evidence import Evidence, unconfirmed
 
 
 @pytest.fixture
@@ -31,7 +32,10 @@ def found(tmp_path):
         )
         assert done.returncode in (0, 3), done.stderr
         newest = max((tmp_path / ".clew" / "runs").iterdir(), key=lambda run: run.stat().st_mtime_ns)
-        return [(finding.kind, finding.text) for finding in findings(Facts.of(open_graph(newest)[0]))]
+        graph = open_graph(newest)[0]
+        told, evidence = findings(Facts.of(graph)), Evidence(newest, graph)
+        assert [what for finding in told for what in unconfirmed(evidence, finding.claims)] == []
+        return [(finding.kind, finding.text) for finding in told]
 
     return run
 
