@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.graph.model.graph import RegionKind
+from clew.graph.model.graph import I64, ExecutionGraph, RegionKind
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.places import in_brackets, place
 from clew.graph.ops.diagnoses.words import offset, seconds
@@ -70,36 +70,37 @@ def _runs(facts: Facts) -> list[tuple[int, int, int, int, int]]:
     if len(edges) < FEWEST:
         return []
     is_task = np.array([strand.kind == "task" for strand in graph.strands], bool)
+    start = np.array([strand.start for strand in graph.strands], np.int64)
     scope = graph.regions.kind == RegionKind.SCOPE
-    found = []
-    for source, target in zip(graph.edge_src[edges].tolist(), graph.edge_dst[edges].tolist(), strict=True):
-        strand = graph.at("strand", target)
-        if graph.at("kind", target) == Kind.SCOPE_BEGIN:
-            unit = graph.at("region", target)
-        elif is_task[strand] and target - graph.strands[strand].start <= 1:
-            unit = -strand - 1
-        else:
-            continue
-        site = _function(facts, target)
-        if not site:
-            continue
-        owner = graph.at("strand", source)
-        region = graph.at("region", source)
-        source_unit = -owner - 1 if is_task[owner] else region if scope[region] else 1 << 62
-        found.append((unit, target, source, source_unit, site))
-    return sorted(found, key=lambda run: graph.at("ts", run[1]))
+    source, target = graph.edge_src[edges], graph.edge_dst[edges]
+    strand = graph.strand[target].astype(np.int64)
+    callback = graph.kind[target] == Kind.SCOPE_BEGIN
+    begins = callback | (is_task[strand] & (target - start[strand] <= 1))
+    source, target, strand, callback = source[begins], target[begins], strand[begins], callback[begins]
+    site = _functions(graph, target)
+    owner, region = graph.strand[source].astype(np.int64), graph.region[source].astype(np.int64)
+    unit = np.where(callback, graph.region[target].astype(np.int64), -strand - 1)
+    source_unit = np.where(is_task[owner], -owner - 1, np.where(scope[region], region, 1 << 62))
+    order = np.flatnonzero(site)
+    order = order[np.argsort(graph.ts[target[order]], kind="stable")]
+    columns = (column[order].tolist() for column in (unit, target, source, source_unit, site))
+    return list(zip(*columns, strict=True))
 
 
-def _function(facts: Facts, row: int) -> int:
-    """Return the site of the first call that a run makes, 0 if none was recorded."""
-    graph = facts.graph
-    strand, region = graph.at("strand", row), graph.at("region", row)
-    for following in range(row + 1, min(row + 1 + _LOOK, graph.strands[strand].stop)):
-        if graph.at("region", following) != region:
-            break
-        if graph.at("kind", following) == Kind.ENTER:
-            return graph.at("site", following)
-    return 0
+def _functions(graph: ExecutionGraph, rows: I64) -> I64:
+    """Return, for each run that begins at a row, the site of the first call that it makes, 0 if none was recorded."""
+    stop = np.array([strand.stop for strand in graph.strands], np.int64)[graph.strand[rows]]
+    found = np.zeros(len(rows), np.int64)
+    looking = np.arange(len(rows))
+    for away in range(1, _LOOK + 1):
+        looking = looking[rows[looking] + away < stop[looking]]
+        following = rows[looking] + away
+        inside = graph.region[following] == graph.region[rows[looking]]
+        looking, following = looking[inside], following[inside]
+        calls = graph.kind[following] == Kind.ENTER
+        found[looking[calls]] = graph.site[following[calls]]
+        looking = looking[~calls]
+    return found
 
 
 def _goes_on(facts: Facts, process: int, chain: _Chain) -> bool:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from clew.graph.model.graph import ExecutionGraph
-from clew.graph.ops.diagnoses.places import runs_callback
+from clew.graph.model.graph import I64, ExecutionGraph
 from clew.graph.ops.facts.facts import Facts
 from clew.records.format.event import FLAG_BYTES, Kind
 
@@ -49,6 +50,17 @@ class End:
     """The rows of all reads from the socket."""
 
 
+class _Record(NamedTuple):
+    """A write to a connection, or a read from one."""
+
+    row: int
+    ns: int
+    strand: int
+    sends: bool
+    in_callback: bool
+    text: str
+
+
 def ends_of(facts: Facts) -> dict[tuple[int, int], End]:
     """Return the ends of the run's connections by process and key of the direction that they write to."""
     known: dict[tuple[int, int], End] | None = facts.graph.answers.get("ends of connections")
@@ -64,55 +76,72 @@ def _read(facts: Facts) -> dict[tuple[int, int], End]:
     ext = graph.ext[rows]
     socket = graph.channel_ids.get("socket", -1)
     chosen = (graph.extensions.channel[ext] == socket) & (graph.extensions.flags[ext] & FLAG_BYTES > 0)
-    grouped: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for row in rows[chosen].tolist():
-        sends = graph.at("kind", row) == Kind.SEND
-        key = graph.key(row)
-        grouped[graph.strand_of(row).process, key if sends else key ^ 1].append(row)
+    rows = rows[chosen]
+    rows = rows[np.lexsort((rows, graph.ts[rows]))]
+    ext = graph.ext[rows]
+    sends = graph.kind[rows] == Kind.SEND
+    key = graph.extensions.key[ext]
+    columns = (
+        rows.tolist(),
+        graph.ts[rows].tolist(),
+        graph.strand[rows].tolist(),
+        sends.tolist(),
+        _in_callbacks(graph, rows).tolist(),
+        graph.extensions.texts.strings(ext).to_pylist(),
+    )
+    ends = zip(graph.strand_process[graph.strand[rows]].tolist(), np.where(sends, key, key ^ 1).tolist(), strict=True)
+    grouped: dict[tuple[int, int], list[_Record]] = defaultdict(list)
+    for end, record in zip(ends, zip(*columns, strict=True), strict=True):
+        grouped[end].append(_Record(*record))
     found = {}
-    for (process, key), members in grouped.items():
-        end = _end(facts, process, key, sorted(members, key=lambda row: (graph.at("ts", row), row)))
-        if end:
-            found[process, key] = end
+    for (process, key_), records in grouped.items():
+        end_ = _end(facts, process, key_, records)
+        if end_:
+            found[process, key_] = end_
     return found
 
 
-def _end(facts: Facts, process: int, key: int, rows: list[int]) -> End | None:
-    graph = facts.graph
-    firsts = {Kind.SEND: 0, Kind.JOIN: 0}
+def _in_callbacks(graph: ExecutionGraph, rows: I64) -> npt.NDArray[np.bool_]:
+    """Return for each row whether an event loop ran it as a callback, like `runs_callback`."""
+    opener = graph.regions.opener[graph.region[rows]]
+    ext = np.where(opener >= 0, graph.ext[opener], -1)
+    handle = (ext >= 0) & (graph.extensions.channel[ext] == graph.channel_ids.get("asyncio.handle", -1))
+    found: npt.NDArray[np.bool_] = handle & (graph.kind[opener] == Kind.SCOPE_BEGIN)
+    return found
+
+
+def _end(facts: Facts, process: int, key: int, records: list[_Record]) -> End | None:
+    firsts = {True: 0, False: 0}
     uses: list[Use] = []
     writes, arrivals = [], []
-    for row in rows:
-        text = graph.text(row)
-        claim = _CLAIM.fullmatch(text)
-        if claim is None and text.endswith("$"):
+    for record in records:
+        claim = _CLAIM.fullmatch(record.text)
+        if claim is None and record.text.endswith("$"):
             continue
         if claim is None:
             return None
-        kind = Kind(graph.at("kind", row))
-        firsts[kind] += bool(claim[1])
+        firsts[record.sends] += bool(claim[1])
         size = int(claim[3]) - int(claim[2])
         if max(firsts.values()) > 1:  # two connections with the same addresses
             return None
         if size <= 0:
             continue
-        ns, strand = graph.at("ts", row), graph.at("strand", row)
-        if kind == Kind.SEND:
-            writes.append(row)
-            if not runs_callback(facts, row):
-                uses.append(Use(ns, row, strand, True, row, size))
+        if record.sends:
+            writes.append(record.row)
+            if not record.in_callback:
+                uses.append(Use(record.ns, record.row, record.strand, True, record.row, size))
         else:
-            arrivals.append(row)
-            uses += _taken(facts, row, size)
+            arrivals.append(record.row)
+            uses += _taken(facts, record, size)
     uses.sort(key=lambda use: (use.ns, use.row))
     return End(process, key, tuple(uses), tuple(writes), tuple(arrivals)) if writes and arrivals else None
 
 
-def _taken(facts: Facts, row: int, size: int) -> list[Use]:
+def _taken(facts: Facts, record: _Record, size: int) -> list[Use]:
     """Return who took the bytes of a read: the reader itself, or the tasks that read from the stream that it filled."""
-    graph = facts.graph
-    if not runs_callback(facts, row):
-        return [Use(graph.at("ts", row), row, graph.at("strand", row), False, row, size)]
+    graph, row = facts.graph, record.row
+    if not record.in_callback:
+        return [Use(record.ns, row, record.strand, False, row, size)]
     edges, sources = graph.index.out(graph.at("region", row))
     later = edges[np.searchsorted(sources, row) :]
     stream = graph.channel_ids.get(_STREAM, -1)
