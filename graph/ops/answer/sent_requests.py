@@ -89,9 +89,20 @@ def _not_answered(facts: Facts, row: int, sent: int, call: int) -> SentRequest |
     waits = facts.waits_of.of(graph.at("strand", call))
     wait = next(iter(waits.take(waits.covers(ns))), None)
     if wait is None:
-        return SentRequest(call, text, (sent, call))
+        inner = _running(facts, call, ns)
+        text = f"{text}: it was in {words.site_place(graph.sites[graph.at('site', inner)])}"
+        return SentRequest(inner, text, tuple(dict.fromkeys((sent, call, inner))))
     waited = words.waited_for(facts, wait, ns - wait.begin.ns)
     return SentRequest(wait.begin.row, f"{text}: it had {waited}", (sent, call, wait.begin.row))
+
+
+def _running(facts: Facts, call: int, ns: int) -> int:
+    """Return the innermost recorded call of a call's strand at a time."""
+    graph = facts.graph
+    stop = graph.strand_of(call).stop
+    last = call + int(np.searchsorted(graph.ts[call:stop], ns, "right")) - 1
+    inner = graph.owner_of(last)
+    return inner if inner >= call else call
 
 
 def _sent(facts: Facts, sent: int, call: int) -> str:

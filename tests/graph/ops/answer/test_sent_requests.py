@@ -51,6 +51,13 @@ def test_sent_request_whose_handler_waits_tells_the_wait(run, shop, stock):
     )
 
 
+def test_sent_request_whose_handler_runs_tells_the_function(run, shop, stock):
+    stock.enter("depot").enter("count")
+    shop.log("failed", at=2_000_000)
+    stock.exit("count").exit("depot")
+    assert told(run).endswith("2 ms earlier, which had not answered yet: it was in count, app.py:20")
+
+
 def test_sent_request_that_was_answered_tells_nothing(run, shop, stock):
     stock.enter("depot").exit("depot")
     shop.log("failed")
