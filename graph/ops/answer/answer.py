@@ -211,7 +211,7 @@ def _exception_claims(trail: Trail) -> list[Claim]:
         begin = "It was written while handling"
         if not number and trail.graph.at("kind", trail.event) == Kind.EXCEPTION:
             if place:
-                claims.append(Claim(f"{phrases.exception(fact)} was raised in {place}.", (fact.row, first.row)))
+                claims.append(Claim(f"It was raised in {place}.", (fact.row, first.row)))
             continue
         if number:
             begin = "That was caused by" if chain[number - 1].text.cause else "That happened while handling"

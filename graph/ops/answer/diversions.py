@@ -35,7 +35,9 @@ def diversions(
     normal = _normal_waits(having)
     for wait in _waits(facts, mine, begin, end):
         if wait.end in _BAD and _wait_key(wait) not in normal:
-            yield phrases.waited(facts, wait), wait.rows
+            by = cancelled_by(facts, wait.strand, wait.wake.row) if wait.wake and wait.end == "cancelled" else None
+            text = phrases.waited(facts, wait)
+            yield (f"{text}: {by.text.removesuffix('.')}", (*wait.rows, *by.events[:1])) if by else (text, wait.rows)
     for strand in sorted(mine.strands):
         cancelled = cancelled_by(facts, strand, graph.strands[strand].stop - 1)
         if cancelled is not None and begin <= graph.at("ts", cancelled.events[0]) <= end:

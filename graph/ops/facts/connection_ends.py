@@ -111,18 +111,21 @@ class ConnectionEnds:
         The result is -1 if there is no such connection, or if not all of its uses were recorded.
         """
         graph = self.graph
-        mine: list[tuple[int, int, _End]] = []
-        for (process, _key), end in self._ends.items():
-            if process == graph.strands[strand].process:
-                mine += ((graph.at("ts", use), use, end) for use in self._by_strand(end, strand) if use <= row)
+        mine = [(graph.at("ts", use), use, end) for use, end in self._by_strand.get(strand, ()) if use <= row]
         if not mine:
             return -1
         _, use, end = max(mine, key=lambda found: found[0])
         later = bool(end.written) and graph.at("ts", end.written[-1]) > graph.at("ts", row)
         return -1 if end.lost or end.closed >= 0 or end.saw_end >= 0 or later else use
 
-    def _by_strand(self, end: _End, strand: int) -> list[int]:
-        return [use for use in end.used if self.graph.at("strand", use) == strand]
+    @cached_property
+    def _by_strand(self) -> dict[int, list[tuple[int, _End]]]:
+        """The uses of connections by strand."""
+        found: dict[int, list[tuple[int, _End]]] = defaultdict(list)
+        for end in self._ends.values():
+            for use in end.used:
+                found[self.graph.at("strand", use)].append((use, end))
+        return dict(found)
 
     def peer_left(self, row: int) -> PeerLeft | None:
         """Return the end of a connection that led to a row; else, that of the connection that its work came from."""

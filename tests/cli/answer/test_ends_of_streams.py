@@ -343,3 +343,44 @@ def test_why_of_shielded_close_claims_no_interruption(recorded):
     folder = recorded(CLEAN_UP, "mended")
     assert found_in(folder) == []
     assert "did not finish" not in why(folder, "lines are open")[0]
+
+
+INTERRUPTED = """
+import anyio
+
+async def export(number):
+    try:
+        await anyio.sleep(5 if number == 2 else 0.01)
+    finally:
+        await flush(number)
+
+async def flush(number):
+    await anyio.sleep(0.01)
+    log.info("export %d is flushed", number)
+
+async def main():
+    for number in range(4):
+        async with anyio.create_task_group() as group:
+            group.start_soon(export, number, name=f"export-{number}")
+            await anyio.sleep(0.05)
+            group.cancel_scope.cancel()
+
+anyio.run(main)
+"""
+
+
+def test_why_not_of_a_line_in_an_interrupted_clean_up_names_who_cancelled_the_scope(recorded):
+    pytest.importorskip("anyio")
+    folder = recorded(INTERRUPTED)
+    command = [sys.executable, "-m", "clew", "why", "--not", "export 2 is flushed"]
+    done = subprocess.run(command, cwd=folder, env=clean(), capture_output=True, text=True, timeout=120)
+    assert "until it was cancelled: main cancelled the cancel scope of export-2" in done.stdout
+
+
+def test_why_of_an_exception_tells_the_end_behind_it_without_repeating_it(recorded):
+    pytest.importorskip("anyio")
+    source = MEMORY_STREAM.replace('log.exception("the list is incomplete")', 'raise ValueError("the list is short")')
+    source = source.replace("anyio.run(main)", "try: anyio.run(main)\nexcept BaseException: pass")
+    verdict, _ = why(recorded(source), "the list is short")
+    assert verdict.startswith("It was raised in consume, app.py:")
+    assert "reader saw the end of a stream that writer closed" in verdict
