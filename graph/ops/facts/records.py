@@ -82,7 +82,11 @@ class Records(Generic[F]):
 
     def channels(self, test: Callable[[str], bool]) -> Mask:
         """Return for each record whether its channel passes a test."""
-        numbers, inverse = np.unique(self.channel, return_inverse=True)
+        return self.pass_test(self.channel, test)
+
+    def pass_test(self, channels: I64, test: Callable[[str], bool]) -> Mask:
+        """Return for each of some channels whether it passes a test."""
+        numbers, inverse = np.unique(channels, return_inverse=True)
         passes = np.array([test(self._name(number)) for number in numbers.tolist()], bool)
         return passes[inverse] if len(numbers) else np.zeros(0, bool)
 

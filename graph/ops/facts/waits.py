@@ -241,7 +241,7 @@ class Waits(View[Waiting]):
 
     def of_channels(self, test: Callable[[str], bool]) -> Mask:
         """Return for each wait whether its mechanism passes a test."""
-        return self._table.of_about(self._table.begins.channels(test))[self.places]
+        return self._table.begins.pass_test(self._table.channel[self.places], test)
 
     @property
     def names_holders(self) -> Mask:

@@ -39,8 +39,8 @@ class _Spread:
 
 def find(facts: Facts) -> list[Finding]:
     found: dict[tuple[int, Resource], tuple[_Spread, list[Waiting]]] = {}
-    for wait in facts.waits:
-        if wait.end != "cancelled" or wait.wake is None or _is_asked(facts, wait):
+    for wait in facts.waits.take(facts.waits.ended("cancelled")):
+        if _is_asked(facts, wait):
             continue
         spread = _to_task(facts, wait) if wait.begin.text.target else _to_future(facts, wait)
         if spread is not None and spread.asked != wait.strand:
@@ -77,8 +77,9 @@ def _to_task(facts: Facts, wait: Waiting) -> _Spread | None:
         asked = facts.strand_with_key(root.process, root.key)
         return _Spread(asked, root, reached, tuple(dict.fromkeys((*events, *reached.rows))))
     if last.text.deadline:  # asyncio.wait_for, up to Python 3.11
-        for other in reversed(facts.waits_of.get(last.strand, ())):
-            if other.wake and other.end == "timeout" and other.wake.ns <= last.ns and _is_for(facts, other, target):
+        waits = facts.waits_of.of(last.strand)
+        for other in reversed(waits.take(waits.ended("timeout") & (waits.wake_ns <= last.ns))):
+            if _is_for(facts, other, target):
                 return _Spread(last.strand, None, other, (last.row, ended.row))
     return None
 
@@ -97,10 +98,8 @@ def _passed_on_from(facts: Facts, cancel: Fact[Cancel]) -> tuple[Fact[Cancel], W
     request = next((each for each in cancels_of(facts).get(asked, ()) if each.row == before), None)
     if request is None or asked == target:
         return None
-    wait = next(
-        (wait for wait in facts.waits_of.get(asked, ()) if wait.covers(request.ns) and _is_for(facts, wait, target)),
-        None,
-    )
+    waits = facts.waits_of.of(asked)
+    wait = next((wait for wait in waits.take(waits.covers(request.ns)) if _is_for(facts, wait, target)), None)
     return None if wait is None else (request, wait)
 
 
@@ -113,9 +112,10 @@ def _to_future(facts: Facts, wait: Waiting) -> _Spread | None:
     """Return whose cancellation ended the future that a wait is for, None if that is unclear."""
     if wait.begin.channel != "asyncio.future" or wait.wake is None:
         return None
-    for other in facts.waits_for[wait.resource]:
-        near = other.wake is not None and 0 <= wait.wake.ns - other.wake.ns <= PASSED_ON_NS
-        if other.strand != wait.strand and other.end in ("cancelled", "timeout") and near:
+    waits = facts.waits_for[wait.resource]
+    near = (waits.wake_ns <= wait.wake.ns) & (waits.wake_ns >= wait.wake.ns - PASSED_ON_NS)
+    for other in waits.take(near & waits.ended("cancelled", "timeout")):
+        if other.strand != wait.strand:
             cancel = _cancel_in(facts, other)
             if cancel is not None and wait.covers(cancel.ns):
                 return _Spread(other.strand, cancel, other, (cancel.row,))

@@ -10,7 +10,6 @@ line in methods of one object, and the future carries no value, or who gave it h
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,6 +19,7 @@ from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.places import in_brackets, place
 from clew.graph.ops.diagnoses.words import offset, seconds, thing, who
 from clew.graph.ops.facts.facts import Fact, Facts, Waiting, Waits
+from clew.graph.ops.facts.views import I64
 from clew.graph.render.library import library_place
 from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel
@@ -43,10 +43,10 @@ def find(facts: Facts) -> list[Finding]:
     ]
     if not lost:
         return []
-    sources = _wake_ups(facts, {wait.strand for wait, _ in lost})
+    wake_ups = _wake_ups(facts, {wait.strand for wait, _ in lost})
     found = []
     for wait, cancel in lost:
-        giver = _giver(facts, wait, cancel, sources.get(wait.strand, ()))
+        giver = _giver(facts, wait, cancel, wake_ups)
         if giver >= 0 and wait.begin.channel == _BARE and not (_wakes_only(wait) or _waited_there(facts, giver, wait)):
             continue
         starved = _starved(facts, wait, cancel) if giver >= 0 else []
@@ -101,19 +101,18 @@ def _cancel_of(wait: Waiting, cancels: list[Fact[Cancel]]) -> Fact[Cancel] | Non
     return cancels[at] if at < len(cancels) and wait.covers(cancels[at].ns) else None
 
 
-def _wake_ups(facts: Facts, strands: set[int]) -> dict[int, list[tuple[int, int]]]:
-    """Return the edges that made the loop run steps of some tasks, as pairs of a target and a source row."""
+def _wake_ups(facts: Facts, strands: set[int]) -> tuple[I64, I64]:
+    """Return the edges that made the loop run steps of some tasks: their targets, ascending, and their sources."""
     graph = facts.graph
-    found = defaultdict(list)
     edges = np.flatnonzero(graph.edge_channel == graph.channel_ids.get(_HANDLE, -1))
-    edges = edges[np.isin(graph.strand[graph.edge_dst[edges]], list(strands))]
-    for target, source in zip(graph.edge_dst[edges].tolist(), graph.edge_src[edges].tolist(), strict=True):
-        if graph.at("kind", target) == Kind.JOIN:
-            found[graph.at("strand", target)].append((target, source))
-    return {strand: sorted(pairs) for strand, pairs in found.items()}
+    sources, targets = graph.edge_src[edges], graph.edge_dst[edges]
+    chosen = np.isin(graph.strand[targets], list(strands)) & (graph.kind[targets] == Kind.JOIN)
+    sources, targets = sources[chosen], targets[chosen]
+    order = np.lexsort((sources, targets))
+    return targets[order], sources[order]
 
 
-def _giver(facts: Facts, wait: Waiting, cancel: Fact[Cancel], sources: list[tuple[int, int]] | tuple[()]) -> int:
+def _giver(facts: Facts, wait: Waiting, cancel: Fact[Cancel], wake_ups: tuple[I64, I64]) -> int:
     """Return the row that woke a waiter before it was cancelled, -1 if nothing did.
 
     A step that a wake-up and a cancellation cause has an edge from each. A cancellation without an earlier wake-up
@@ -121,11 +120,9 @@ def _giver(facts: Facts, wait: Waiting, cancel: Fact[Cancel], sources: list[tupl
     """
     assert wait.wake
     graph = facts.graph
-    inside = [
-        source
-        for target, source in sources
-        if wait.begin.row < target <= wait.wake.row and graph.at("ts", source) >= wait.begin.ns
-    ]
+    targets, sources = wake_ups
+    low, high = np.searchsorted(targets, [wait.begin.row, wait.wake.row], "right")
+    inside: list[int] = [source for source in sources[low:high].tolist() if graph.at("ts", source) >= wait.begin.ns]
     inside.sort(key=lambda source: graph.at("ts", source))
     if len(inside) >= 2 and graph.at("ts", inside[0]) < cancel.ns:
         return inside[0]
