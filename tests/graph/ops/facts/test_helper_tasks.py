@@ -72,3 +72,12 @@ def test_task_of_the_program_waits_for_itself(made, name):
     take_with_limit(made, "pay", name, taken=False, calls=name == "Task-7")
     facts = made.facts()
     assert [facts.graph.strands[wait.strand].name for wait in facts.waits] == ["pay", name]
+
+
+def test_task_that_two_tasks_await_waits_for_itself(made):
+    made.thread.step("refund")
+    made.wait(made.key("Task-7"), "asyncio.task", target=made.key("Task-7"))
+    made.thread.stop("refund")
+    take_with_limit(made, "pay", "Task-7", taken=False)
+    facts = made.facts()
+    assert [facts.graph.strands[wait.strand].name for wait in facts.waits] == ["refund", "pay", "Task-7"]
