@@ -34,20 +34,24 @@ class AnswerStep:
 def steps_of(trail: Trail, positions: list[Position]) -> tuple[tuple[AnswerStep, ...], int]:
     """Return at most twelve steps for a path, and how many others the path has.
 
-    A position inside a library folds into the next step of the program, whose target is then the library's own target.
+    A position inside a library folds into the next step of the program, whose target is then the library's own target. The
+    step has the best reason among these, so that one that left its request along data says so.
     """
     found: list[AnswerStep] = []
     several = len({trail.graph.strand_of(position.row).process for position in positions}) > 1
     target, folded = -1, 0
+    carrying: Position | None = None
     for number, position in enumerate(positions):
         near = position.events[-1] if position.edge >= 0 else -1
         target = near if target < 0 else target
         if 0 < number < len(positions) - 1 and not position.text and is_library(trail.graph, position.row):
             folded += 1
+            carrying = carrying if carrying is not None and carrying.reason <= position.reason else position
             continue
         group = group_of(trail, position, in_process=several)
-        found.append(AnswerStep(position.row, position.reason, position.text, group, position.edge, target, folded))
-        target, folded = -1, 0
+        best = carrying if carrying is not None and carrying.reason < position.reason else position
+        found.append(AnswerStep(position.row, best.reason, position.text, group, best.edge, target, folded))
+        target, folded, carrying = -1, 0, None
     return tuple(found[:MOST_STEPS]), max(0, len(found) - MOST_STEPS)
 
 
