@@ -6,6 +6,7 @@ the program is never kept alive, and no code of it runs.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -129,10 +130,10 @@ def _give(channel: int, site: int, resource: int, item: int) -> None:
 
 def _key(name: str, value: Any) -> int:
     """Return the key of an object for its life, or of a value."""
-    try:
-        return key_of(name, value)
-    except NotAKey:
-        return core.object_key(value) or key_of(name, id(value))
+    if type(value) in values.SCALARS or type(value) is tuple:
+        with contextlib.suppress(NotAKey):
+            return key_of(name, value)
+    return core.object_key(value) or key_of(name, id(value))
 
 
 def _item(name: str, item: Evaluate, arguments: Arguments) -> int:
