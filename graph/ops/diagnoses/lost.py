@@ -10,10 +10,11 @@ from clew.records.format.event import Kind
 
 
 def lost_name(facts: Facts, lost: Lost) -> str:
-    """Return the name of a lost thread or task, or `process 4711`."""
+    """Return the name of a lost thread or task, or `process app (4711)`."""
     known = LostStrands.of(facts)
     if lost.strand in known.killed or lost.strand in known.exited:
-        return f"process {facts.graph.processes[facts.graph.strands[lost.strand].process].pid}"
+        process = facts.graph.processes[facts.graph.strands[lost.strand].process]
+        return f"process {process.name} ({process.pid})"
     return words.who(facts, lost.strand)
 
 
