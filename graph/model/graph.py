@@ -25,6 +25,7 @@ from clew.graph.model.machines import Crossing, Machine, crossing
 from clew.graph.model.ownership import OUTCOMES, owners
 from clew.graph.model.structure_plane import Structure
 from clew.graph.model.text_templates import PART, Templated, as_strings, holds, to_templates
+from clew.graph.runtime.arrow_arrays import from_numbers
 from clew.graph.runtime.mmap_arrays import Allocator
 from clew.records.format.event import FLAG_FAILED, FLAG_OVER, EdgeKind, Kind
 from clew.records.plan.plan import Level
@@ -167,6 +168,8 @@ class Texts:
         return self.data[self.start[row] : self.start[row + 1]].tobytes().decode("utf-8", "replace")
 
     def strings(self, rows: I64, /) -> pa.Array:
+        if len(rows) > len(self.start) // 8:
+            return as_strings(self.start, self.data).take(from_numbers(rows))
         begin, end = self.start[rows], self.start[rows + 1]
         offsets = np.concatenate(([0], np.cumsum(end - begin))).astype(np.int64)
         return as_strings(offsets, self.data[expand(begin, end)])
