@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.store.store import open_graph
 from tests.support.programs.named_facts import NamedFacts
 
@@ -62,3 +65,34 @@ def test_semaphore_that_begins_with_no_slot_is_a_signal_without_holders(record):
         """,
     )
     assert holders == []
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_slot_that_a_failed_thread_took_is_leaked_and_one_that_is_in_use_is_not(record, fails):
+    run = record(
+        f"""
+        import threading
+
+        slots, done = threading.BoundedSemaphore(1), threading.Event()
+        threading.excepthook = lambda arguments: None
+
+        def use():
+            slots.acquire()
+            if {fails}: raise KeyError("order 17")
+            done.wait()
+            slots.release()
+
+        worker = threading.Thread(target=use, name="worker")
+        worker.start()
+        if {fails}: worker.join()
+        else:
+            while slots._value: pass
+        slots.acquire(timeout=0.05)
+        done.set()
+        """,
+        adapters=("threads", "locks", "exceptions"),
+    )
+    found = findings(NamedFacts(open_graph(run.folder)[0]))
+    told = [" ".join(claim.text for claim in each.claims) for each in found if each.kind == "slot-leaked"]
+    assert len(told) == fails
+    assert all("worker took its only slot" in text and "failed at" in text for text in told)
