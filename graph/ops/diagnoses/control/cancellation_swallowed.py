@@ -25,6 +25,7 @@ from clew.source.cancellation_handlers import Handler, handlers_at, lines_of_cal
 
 KIND = "cancellation-swallowed"
 _BASIS = "the source: nothing else around the interrupted wait catches a cancellation"
+_UNNAMED = "the source: nothing of the program around the interrupted wait names cancellations"
 _INTERRUPTED = ("cancelled", "timeout")
 
 
@@ -85,11 +86,16 @@ def _swallowed(facts: Facts, strand: int, cancel: Fact[Cancel], waits: Waits) ->
         claims.append(Claim(text, (*on[0].rows, *vain.rows)))
     else:
         shown = again or on[0]
-        text = f"{task} continued: at {offset(shown.begin.ns)} it waited{' again' if again else f' for {thing(shown, facts)}'}"
-        claims.append(Claim(f"{text}{_at(facts, shown)}{'' if again else f' {ending(facts, shown)}'}.", shown.rows))
+        did = "waited again" if again else f"waited for {thing(shown, facts)}"
+        how = "" if again else f" {ending(facts, shown)}"
+        if not again and shown.begin.channel == "asyncio.sleep":
+            did, how = f"slept {seconds(Ends.of(facts).lasted_ns(shown))}", ""
+        text = f"{task} continued: at {offset(shown.begin.ns)} it {did}{_at(facts, shown)}{how}."
+        claims.append(Claim(text, shown.rows))
     victims = [Victim(strand, interrupted.wake.row, -1)]
     victims += [Victim(wait.strand, wait.begin.row, -1) for wait in _ends_awaited(facts, strand, after)]
-    sure, basis = ("inferred", _BASIS) if certain or not (again or vain) else ("recorded", "")
+    basis = _BASIS if certain else "" if again or vain else _UNNAMED
+    sure = "inferred" if basis else "recorded"
     return Finding(KIND, Reason.CONTROL, tuple(claims), tuple(victims), sure, basis)  # type: ignore[arg-type]
 
 
