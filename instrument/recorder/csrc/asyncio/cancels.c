@@ -5,8 +5,8 @@
 
 #include "asyncio/handles.h"
 #include "asyncio/strands.h"
-#include "facts/stack.h"
 #include "facts/exceptions.h"
+#include "facts/stack.h"
 #include "facts/stack_numbers.h"
 #include "store/records.h"
 #include "store/thread_definition.h"
