@@ -85,7 +85,7 @@ def _not_followed(trail: Trail) -> Answer:
 def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answer:
     event = trail.event
     positions = list(trail.positions())
-    matched = _matches(findings(trail.facts), positions)
+    matched = _matches(trail, findings(trail.facts), positions)
     if matched and (matched[0][1].certainty == "recorded" or _is_about_states(trail, matched[0][1])):
         position, finding = matched[0]
         steps, more = steps_of(trail, position.path())
@@ -122,7 +122,7 @@ def _is_state(trail: Trail, step: Position) -> bool:
     return step.edge >= 0 and int(trail.graph.edge_kind[step.edge]) == EdgeKind.STATE
 
 
-def _matches(found: list[Finding], positions: list[Position]) -> list[tuple[Position, Finding]]:
+def _matches(trail: Trail, found: list[Finding], positions: list[Position]) -> list[tuple[Position, Finding]]:
     """Return the findings whose victims the event depended on, the best first: near, then the better kind of reason."""
     by_strand: dict[int, list[tuple[Victim, Finding]]] = {}
     for finding in found:
@@ -134,7 +134,8 @@ def _matches(found: list[Finding], positions: list[Position]) -> list[tuple[Posi
             break
         for victim, finding in by_strand.get(position.strand, ()):
             after = position.first if position.first < position.row else position.row
-            if victim.first <= position.row and (victim.last < 0 or victim.last >= after):
+            inside = victim.first <= position.row and (victim.last < 0 or victim.last >= after)
+            if inside and trail.concerns(position, victim.first):
                 away = position.row - victim.first
                 matched.append((position.cost + int(finding.reason), away, position, finding))
     matched.sort(key=lambda match: match[:2])
@@ -152,7 +153,7 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
         verdict = (*raised[: MOST_CLAIMS - len(behind.claims)], *behind.claims)
         return Answer(trail.event, verdict, sure, behind.inferred_from, steps=steps, more_steps=more)
     waited = _wait_claims(trail, start, {"timeout", "cancelled", "never"} if raised else _BAD)
-    told = cancel_claims(trail.facts, start.strand, start.row)
+    told = cancel_claims(trail.facts, start.strand, start.row) if trail.cancelled(start) else []
     if len(told) > 1:  # why it was cancelled tells more than which wait that ended
         raised, waited = raised[:1], []
     path = _primary(positions)
@@ -167,7 +168,8 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
     # Waits that ended well are no reason, so a state that was read is told before them.
     path = path if claims else _chain_with_state(trail) or path
     steps, more = steps_of(trail, path)
-    data = [step for step in steps if step.edge >= 0 and step.reason is not Reason.SCHEDULING]
+    reasons = _reasons(trail, path)
+    data = [step for step in steps if step.event in reasons and step.edge >= 0]
     states = [step for step in data if trail.graph.edge_kind[step.edge] == EdgeKind.STATE]
     first, last = (states or data)[:1], data[-1:]
     claims += [_edge_claim(step, tell) for step in first]
@@ -195,6 +197,21 @@ def _behind(trail: Trail) -> Behind | None:
     says_so = any(fact.channel.rpartition(".")[2] in END_ERRORS for fact in handled)
     found = (behind_end(trail.facts, row) for row in dict.fromkeys(rows))
     return next((behind for behind in found if behind is not None and (says_so or behind.cancelled)), None)
+
+
+def _reasons(trail: Trail, path: list[Position]) -> set[int]:
+    """Return the rows of a path that are reasons, up to the first one that is only context.
+
+    That a thread or task ended as it should is no reason; what it did before may be one.
+    """
+    found = set()
+    for position in path[1:]:
+        if position.reason is Reason.SCHEDULING or trail.is_plain_end(position):
+            continue
+        if not trail.is_reason(position):
+            break
+        found.add(position.row)
+    return found
 
 
 def _edge_claim(step: AnswerStep, tell: Tell) -> Claim:

@@ -5,6 +5,7 @@ Such an answer is always inferred. It is given only where the event's own past h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.graph.model.graph import Process
@@ -13,16 +14,20 @@ from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding
 from clew.graph.ops.diagnoses.lost import how_lost, in_collector, lost_name, was_started
 from clew.graph.ops.diagnoses.registry import findings
+from clew.graph.ops.facts.blockers import Blockers
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Fact, Facts
 from clew.graph.ops.facts.lost_strands import LostStrands
 from clew.graph.ops.facts.uncaught import uncaught
+from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_
 
 HANGS_NS = 1_000_000_000
 """A wait of this length that still went on at the event may be why it happened."""
-MOST_PROCESSES = 3
+MOST_PROCESSES = 2
 _NOT_TAKEN = "exception-never-taken"
+_NOTHING = "No recorded reason leads to this."
+_WARNING = 30
 
 
 @dataclass(frozen=True)
@@ -72,26 +77,29 @@ def lost_before(facts: Facts, event: int, unit: int) -> Meanwhile | None:
 
 
 def ended_badly(facts: Facts, event: int) -> Meanwhile | None:
-    """Return the uncaught exception that ended a thread or task last before an event, else the processes that died."""
+    """Return the uncaught exception that ended a thread or task last before an error, else the processes that died."""
     graph = facts.graph
     ns, strand = graph.at("ts", event), graph.at("strand", event)
-    basis = "the order in time alone: no recorded dependence leads to it"
+    if graph.at("kind", event) == Kind.LOG and graph.key(event) < _WARNING:
+        return None
+    nothing, basis = Claim(_NOTHING, (event,)), "the order in time alone: no recorded dependence leads to it"
     threads = [
         fact
         for fact in uncaught(facts)
         if fact.ns < ns and fact.strand != strand and graph.strands[fact.strand].kind == "thread"
     ]
     if threads:
-        return Meanwhile((_uncaught(facts, max(threads, key=lambda fact: fact.ns)),), basis)
+        return Meanwhile((nothing, _uncaught(facts, max(threads, key=lambda fact: fact.ns), event)), basis)
     # A task that failed may have handed its exception on; a diagnosis knows those of which nobody took it.
     for finding in reversed(findings(facts)):
         if finding.kind == _NOT_TAKEN and graph.at("ts", finding.events[0]) < ns:
-            return Meanwhile(finding.claims, basis, finding)
-    own = graph.strands[strand].process
-    died = [each for each in graph.processes if each.died and each.index != own and each.last_ns < ns]
+            return Meanwhile((Claim(f"{_NOTHING} Elsewhere:", (event,)), *finding.claims[:2]), basis, finding)
+    expected = {graph.strands[child].process for child in _awaited_children(facts)}
+    expected.add(graph.strands[strand].process)
+    died = [each for each in graph.processes if each.died and each.index not in expected and each.last_ns < ns]
     if not died:
         return None
-    return Meanwhile(tuple(_died(facts, each, event) for each in died[-MOST_PROCESSES:]), basis)
+    return Meanwhile((nothing, *(_died(facts, each, event) for each in died[-MOST_PROCESSES:])), basis)
 
 
 def _died(facts: Facts, process: Process, event: int) -> Claim:
@@ -100,14 +108,24 @@ def _died(facts: Facts, process: Process, event: int) -> Claim:
     rows = [found.stop - 1 for found in graph.strands if found.process == process.index and found.stop > found.start]
     row = max(rows, key=lambda row: graph.at("ts", row), default=event)
     name, last = f"{process.name} ({process.pid})", words.offset(process.last_ns)
-    text = f"Process {name} was killed, or it exited at once. When is not known: its last record is of {last}."
+    text = f"Elsewhere, process {name} was killed, or it exited at once, after {last}."
     return Claim(text, (row,))
 
 
-def _uncaught(facts: Facts, fact: Fact[Exception_]) -> Claim:
+def _awaited_children(facts: Facts) -> Iterator[int]:
+    """Yield the first strands of the child processes whose ends somebody waited for."""
+    blockers = Blockers.of(facts)
+    waits = facts.waits
+    for wait in waits.take(waits.of_channels(lambda channel: channel == "process.end") & waits.ended("satisfied")):
+        child = blockers.target(wait)
+        if child >= 0:
+            yield child
+
+
+def _uncaught(facts: Facts, fact: Fact[Exception_], event: int) -> Claim:
     first = next((each for each in facts.exceptions.of(*fact.resource) if each.text.at), fact)
     place = words.where(first.text.at, facts)
     raised = f", raised in {place}" if place else ""
-    who = words.who(facts, fact.strand)
-    text = f"{who} ended at {words.offset(fact.ns)} by {phrases.exception(first)}{raised}, which nothing caught."
+    who, before = words.who(facts, fact.strand), words.seconds(facts.graph.at("ts", event) - fact.ns)
+    text = f"Elsewhere, {phrases.exception(first)}{raised}, ended {who} {before} before, and nothing caught it."
     return Claim(text, (fact.row, first.row))

@@ -18,13 +18,14 @@ import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph, RegionKind
 from clew.graph.ops.answer import phrases
+from clew.graph.ops.answer.relevance import is_fresh, last_waits, waits_during
 from clew.graph.ops.answer.sent_requests import sent_request
 from clew.graph.ops.answer.usual_waits import UsualWaits
 from clew.graph.ops.causes.state_waits import edges_into, path_to_state
 from clew.graph.ops.causes.why import effects, why
 from clew.graph.ops.diagnoses import words
-from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_by
-from clew.graph.ops.diagnoses.finding import Reason
+from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_at, cancelled_by
+from clew.graph.ops.diagnoses.finding import Finding, Reason
 from clew.graph.ops.facts.blockers import Blockers
 from clew.graph.ops.facts.facts import Fact, Facts, Holding, Waiting, Waits
 from clew.graph.ops.facts.unfollowed import unfollowed_at
@@ -39,6 +40,8 @@ MOST_WAITS = 40
 WAITS_SEARCHED = 2000
 """Of a longer unit, only its last waits are considered."""
 _COST = {Reason.DATA: 1, Reason.RESOURCE: 1, Reason.CONTROL: 2, Reason.CALL: 4, Reason.SCHEDULING: 8}
+_CANCELLATIONS = frozenset({"CancelledError", "TimeoutError", "BaseExceptionGroup", "ExceptionGroup"})
+_UNITS = frozenset({RegionKind.REQUEST, RegionKind.SCOPE})
 _OUTCOMES = frozenset({"asyncio.future", "thread.join", "executor.result", "process.end"})
 _STARTS = frozenset({"thread.start", "asyncio.handle", "executor.submit", "process.start", "asyncio.future", "context"})
 """The channels of edges that only start or wake a strand."""
@@ -62,6 +65,8 @@ class Position:
     edge: int = -1
     """The number of the recorded edge between them, -1 for none."""
     came_from: Position | None = field(default=None, repr=False)
+    since_ns: int = -1
+    """The beginning of the wait during which the position before depended on this one, in ns; -1 if it was no wait."""
     is_sent_request: bool = False
     """Whether it tells what became of a request that the position before had sent."""
 
@@ -208,12 +213,23 @@ class Trail:
     # ---- Resources and awaited strands ----
 
     def waits_before(self, position: Position) -> list[Waiting]:
-        """Return the waits of the position's unit up to its row, the most telling first."""
-        waits = self.facts.waits_of.of(position.strand)
-        begin = int(np.searchsorted(waits.row, position.first))
-        end = int(np.searchsorted(waits.row, position.row, "right"))
-        near = waits[max(begin, end - WAITS_SEARCHED) : end]
-        inside = self._without_inner(near.take((near.wake_row <= position.row) | (near.row == position.row)))
+        """Return the waits of the position's strand that may have led to its row, the most telling first.
+
+        While another strand waited for this one, all its waits count.
+        """
+        if self.is_context(position):
+            return []
+        if position.since_ns >= 0:
+            ns = self.graph.at("ts", position.row)
+            near = waits_during(self.facts, position.strand, position.since_ns, ns)[-WAITS_SEARCHED:]
+        else:
+            anchors = [position.row]
+            for fact in self.handled(position.row):
+                first = self.exception(fact.process, fact.key) or fact
+                if first.strand == position.strand and first.row < position.row:
+                    anchors.append(first.row)
+            near = last_waits(self.facts, position.strand, min(anchors))
+        inside = self._without_inner(near)
         bad = np.where(inside.ended("timeout", "never"), 0, np.where(inside.ended("failed", "cancelled"), 1, 2))
         shortness = np.where(bad < 2, -inside.row, inside.begin_ns - inside.until_ns(self.facts.last_ns))
         ordered = inside.take(np.lexsort((shortness, bad)))
@@ -228,6 +244,22 @@ class Trail:
             inner |= (waits.begin_ns >= begin) & (waits.begin_ns <= until)
         return waits.take(~inner | outer) if inner.any() else waits
 
+    def is_context(self, position: Position) -> bool:
+        """Return whether a position was reached by scheduling: what it went through before is no reason."""
+        return any(step.reason is Reason.SCHEDULING for step in position.path()[1:])
+
+    def concerns(self, position: Position, row: int) -> bool:
+        """Return whether a wait or an exception at a row of the position's strand may have led to the position."""
+        kind = self.graph.at("kind", row)
+        if kind == Kind.WAIT:
+            return any(row in wait.rows for wait in self.waits_before(position))
+        if kind == Kind.EXCEPTION:
+            key, ended = self.graph.key(row), self.facts.ended.get(position.strand)
+            if row == position.row or any(fact.key == key for fact in self.handled(position.row)):
+                return True
+            return position.depth > 0 and ended is not None and ended.text.exception == key
+        return True
+
     def _waits(self, position: Position) -> Iterator[Position]:
         for rank, wait in enumerate(self.waits_before(position)):
             extra = 0 if wait.end != "satisfied" else 1
@@ -235,18 +267,22 @@ class Trail:
             last_ns = wait.until_ns(self.facts.last_ns)
             for place, (row, target) in enumerate(self._awaited_at(wait, last_ns)):
                 text = phrases.waited_for_end(self.facts, wait, target)
-                yield self._at(row, Reason.DATA, text, wait.rows, position, extra + min(place, 3))
+                following = self._at(row, Reason.DATA, text, wait.rows, position, extra + min(place, 3))
+                yield replace(following, since_ns=wait.begin.ns)
             for holding in self.holdings(wait):
                 row = self._row_at(holding.strand, last_ns)
                 if row >= 0:
                     text = phrases.waited_for_slot(self.facts, wait, holding)
-                    yield self._at(row, Reason.RESOURCE, text, (*wait.rows, *holding.rows), position, extra)
+                    rows = (*wait.rows, *holding.rows)
+                    following = self._at(row, Reason.RESOURCE, text, rows, position, extra)
+                    yield replace(following, since_ns=wait.begin.ns)
             for holder in wait.begin.text.holders:
                 strand = self.facts.strand_of(wait.begin.process, holder)
                 row = self._row_at(strand, last_ns) if strand >= 0 else -1
                 if row >= 0:
                     text = phrases.waited_for_holder(self.facts, wait, holder, strand)
-                    yield self._at(row, Reason.RESOURCE, text, wait.rows, position, extra)
+                    following = self._at(row, Reason.RESOURCE, text, wait.rows, position, extra)
+                    yield replace(following, since_ns=wait.begin.ns)
 
     def holdings(self, wait: Waiting) -> list[Holding]:
         """Return the recorded holders of the slots that a wait is for, if others had all of them during all of it."""
@@ -280,14 +316,35 @@ class Trail:
 
     # ---- Control ----
 
-    def _cancels(self, position: Position) -> Iterator[Position]:
+    def cancelled(self, position: Position) -> Finding | None:
+        """Return who cancelled the position's task, if that may have led to the position."""
         found = cancelled_by(self.facts, position.strand, position.row)
+        if found is None or self.is_context(position):
+            return None
+        shown = found.victims[0].first
+        if self.graph.at("kind", shown) == Kind.WAKE:
+            interrupted = any(shown in wait.rows for wait in self.waits_before(position))
+            if not interrupted and not self._handles_cancellation(position) and not self._is_ending(position):
+                return None
+        return found
+
+    def _handles_cancellation(self, position: Position) -> bool:
+        return any(fact.channel.rpartition(".")[2] in _CANCELLATIONS for fact in self.handled(position.row))
+
+    def _is_ending(self, position: Position) -> bool:
+        """Return whether the position's task ends by its cancellation, so that its row belongs to the clean-up."""
+        return cancelled_at(self.facts, position.row) is not None
+
+    def _cancels(self, position: Position) -> Iterator[Position]:
+        found = self.cancelled(position)
         if found is not None:
             text = found.text.removesuffix(".")
             yield self._at(found.events[0], Reason.CONTROL, text, found.events[:1], position)
 
     def _cancelled_children(self, position: Position) -> Iterator[Position]:
-        """Yield the ends of tasks that this unit started and that were cancelled before the row."""
+        """Yield the ends of cancelled tasks that this unit started, where a cancellation is being handled."""
+        if not self._handles_cancellation(position):
+            return
         for strand in self._cancelled_by_parent.get(int(self.graph.region[position.row]), ()):
             fact = self.facts.ended[strand]
             if fact.ns <= self.graph.at("ts", position.row) and not self.usual_waits.is_usual_target(strand):
@@ -323,7 +380,26 @@ class Trail:
                 continue
             if reason is Reason.SCHEDULING and self.request_of(position.row) != self.request_of(source):
                 continue
-            yield self._at(source, reason, "", (source, target), position, min(rank, 3), edge)
+            following = self._at(source, reason, "", (source, target), position, min(rank, 3), edge)
+            if reason is Reason.SCHEDULING or self.is_reason(following):
+                yield following
+
+    def is_reason(self, position: Position) -> bool:
+        """Return whether what a recorded edge carried may have led to the position before, and is more than context."""
+        before = position.came_from
+        if before is None or position.edge < 0:
+            return True
+        graph, target = self.graph, position.events[-1]
+        region = int(graph.region[before.row])
+        if graph.regions.kind[region] in _UNITS and int(graph.regions.opener[region]) == target:
+            return True
+        request = self.request_of(target)
+        if graph.edge_kind[position.edge] == EdgeKind.STATE and request >= 0 and request == self.request_of(before.row):
+            return True
+        started = self.is_context(before)
+        if started and graph.at("kind", target) == Kind.JOIN:
+            return False
+        return is_fresh(self.facts, target, before.row, started=started)
 
     def chain(self, start: Position | None = None) -> list[Position]:
         """Return the chain of recorded edges back from a position, by default the event's own.
@@ -378,6 +454,13 @@ class Trail:
             if self.request_of(following.row) == self.request_of(position.row):
                 return [following]
         return [other for other in [next(fresh, None)] if other is not None]
+
+    def is_plain_end(self, position: Position) -> bool:
+        """Return whether an edge tells only that an awaited thread, task or process ended without a failure."""
+        graph = self.graph
+        if position.edge < 0 or graph.at("kind", position.events[-1]) != Kind.JOIN:
+            return False
+        return self._channel_of(position.edge) in _OUTCOMES and position.strand not in self.facts.ended
 
     def _along(self, position: Position, edges: list[int]) -> list[Position]:
         """Return the positions along edges, each of which leads from the source of the one before."""

@@ -41,7 +41,10 @@ def test_answer_names_the_exception_that_ended_another_thread_before(run):
     failed(process.thread("tidier"))
     process.thread().log("not tidy", level=40, at=2_000_000_000)
     found = asked(run)
-    assert found.text == "tidier ended at +1.00 s by KeyError: 'b', raised in tidy, app.py:12, which nothing caught."
+    assert found.text == (
+        "No recorded reason leads to this. Elsewhere, KeyError: 'b', raised in tidy, app.py:12, ended tidier 1 s before, and "
+        "nothing caught it."
+    )
     assert (found.certainty, found.basis) == ("inferred", ALONE)
 
 
@@ -65,7 +68,14 @@ def test_answer_names_the_exception_of_a_task_only_if_a_diagnosis_did(run, diagn
     assert asked(run).text.startswith("Nothing unusual")
     row = run.graph().rows_of([Kind.EXCEPTION]).tolist()[0]
     diagnosed(Finding("exception-never-taken", Reason.DATA, (Claim("It failed.", (row,)),), (Victim(99, row, -1),)))
-    assert asked(run).text == "It failed."
+    assert asked(run).text == "No recorded reason leads to this. Elsewhere: It failed."
+
+
+def test_answer_about_line_of_level_info_names_no_exception_elsewhere(run):
+    process = run.process()
+    failed(process.thread("tidier"))
+    process.thread().log("order is packed", at=2_000_000_000)
+    assert asked(run).text.startswith("Nothing unusual")
 
 
 def test_answer_names_each_process_that_died_and_claims_no_time(run):
@@ -73,6 +83,6 @@ def test_answer_names_each_process_that_died_and_claims_no_time(run):
     run.process("cook", state=State.RECORDING).thread().enter("cook", at=1_000_000_000)
     run.process("idle", state=State.RECORDING).thread().enter("wait", at=1_500_000_000)
     assert asked(run).text == (
-        "Process cook (200) was killed, or it exited at once. When is not known: its last record is of +1.00 s. "
-        "Process idle (300) was killed, or it exited at once. When is not known: its last record is of +1.50 s."
+        "No recorded reason leads to this. Elsewhere, process cook (200) was killed, or it exited at once, after +1.00 s. "
+        "Elsewhere, process idle (300) was killed, or it exited at once, after +1.50 s."
     )
