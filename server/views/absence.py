@@ -1,11 +1,11 @@
-"""Why something did not happen: the answer of `clew.graph.ops.answer.absence` as plain data, for the command line."""
+"""Why something did not happen: the answer of `clew.graph.ops.answer.comparison` as plain data, for the command line."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clew.graph.ops.answer.absence import absence
 from clew.graph.ops.answer.answer import Answer
+from clew.graph.ops.answer.comparison.absence import absence
 from clew.query.api import Run
 from clew.server.protocol.shared import RunRef
 from clew.server.session.session import Session, Task

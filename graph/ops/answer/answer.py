@@ -14,10 +14,10 @@ from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.behind_end import END_ERRORS, Behind, behind_end
 from clew.graph.ops.answer.cancel_claims import cancel_claims, source_claims
-from clew.graph.ops.answer.meanwhile import Meanwhile, ended_badly, lost_before, meanwhile
+from clew.graph.ops.answer.comparison.unusual import unusual
+from clew.graph.ops.answer.inferred_reasons import Meanwhile, ended_badly, lost_before, meanwhile
 from clew.graph.ops.answer.steps import AnswerStep, steps_of
 from clew.graph.ops.answer.trail import Position, Trail
-from clew.graph.ops.answer.unusual import unusual
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.registry import findings

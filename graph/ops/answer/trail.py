@@ -18,9 +18,9 @@ import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph, RegionKind
 from clew.graph.ops.answer import phrases
+from clew.graph.ops.answer.comparison.usual_waits import UsualWaits
 from clew.graph.ops.answer.relevance import is_fresh, last_waits, waits_during
 from clew.graph.ops.answer.sent_requests import sent_request
-from clew.graph.ops.answer.usual_waits import UsualWaits
 from clew.graph.ops.causes.state_waits import edges_into, path_to_state
 from clew.graph.ops.causes.why import effects, why
 from clew.graph.ops.diagnoses import words

@@ -9,10 +9,10 @@ import re
 from functools import lru_cache
 
 from clew.graph.model.graph import Site
+from clew.graph.ops.facts.columns.waits import DECLARED
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
 from clew.graph.ops.facts.helper_tasks import AUTOMATIC_NAME
-from clew.graph.ops.facts.waits import DECLARED
 from clew.graph.render.library import library_place as library_file
 from clew.records.format.event import Kind
 from clew.records.format.facts import Frame

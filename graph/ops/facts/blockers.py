@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 
+from clew.graph.ops.facts.columns.views import I64, Mask
+from clew.graph.ops.facts.columns.waits import DECLARED, is_lock_channel
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Resource, Waiting, Waits
 from clew.graph.ops.facts.moments import Moments
 from clew.graph.ops.facts.started_work import StartedWork
-from clew.graph.ops.facts.views import I64, Mask
-from clew.graph.ops.facts.waits import DECLARED, is_lock_channel
 from clew.graph.ops.facts.work_items import WorkItem, WorkItems
 from clew.records.format.event import Kind
 

@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
+from clew.graph.ops.facts.columns.views import I64, Mask
 from clew.graph.ops.facts.facts import Facts, Waiting, Waits
-from clew.graph.ops.facts.views import I64, Mask
 from clew.records.format.event import Kind
 
 _LAST = 6

@@ -11,12 +11,12 @@ from functools import cached_property
 import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph
-from clew.graph.ops.facts.exceptions import Exceptions, ExceptionTable
+from clew.graph.ops.facts.columns.exceptions import Exceptions, ExceptionTable
+from clew.graph.ops.facts.columns.holdings import Holding, Holdings, HoldTable
+from clew.graph.ops.facts.columns.records import Fact, Records, Resource
+from clew.graph.ops.facts.columns.views import Groups, View
+from clew.graph.ops.facts.columns.waits import Waiting, Waits, WaitTable
 from clew.graph.ops.facts.helper_tasks import Helpers
-from clew.graph.ops.facts.holdings import Holding, Holdings, HoldTable
-from clew.graph.ops.facts.records import Fact, Records, Resource
-from clew.graph.ops.facts.views import Groups, View
-from clew.graph.ops.facts.waits import Waiting, Waits, WaitTable
 from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel, Ended, Exception_, Frame, Holder, Wait, Wake
 

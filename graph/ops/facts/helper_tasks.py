@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph
-from clew.graph.ops.facts.records import Records
-from clew.graph.ops.facts.views import I64
+from clew.graph.ops.facts.columns.records import Records
+from clew.graph.ops.facts.columns.views import I64
 from clew.records.format.event import Kind
 from clew.records.format.facts import Wait
 

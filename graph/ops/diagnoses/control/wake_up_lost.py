@@ -18,8 +18,8 @@ from clew.graph.ops.diagnoses.control.cancelled_by import cancel_claim, cancels_
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.places import in_brackets, place
 from clew.graph.ops.diagnoses.words import offset, seconds, thing, who
+from clew.graph.ops.facts.columns.views import I64
 from clew.graph.ops.facts.facts import Fact, Facts, Waiting, Waits
-from clew.graph.ops.facts.views import I64
 from clew.graph.render.library import library_place
 from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel

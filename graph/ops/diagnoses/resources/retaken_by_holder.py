@@ -11,8 +11,8 @@ from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
 from clew.graph.ops.diagnoses.significance import failed_or_refused, victims
 from clew.graph.ops.facts.blockers import Blockers, is_exclusive
+from clew.graph.ops.facts.columns.waits import DECLARED
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
-from clew.graph.ops.facts.waits import DECLARED
 from clew.records.format.event import Kind
 from clew.records.format.facts import MOST_FRAMES
 

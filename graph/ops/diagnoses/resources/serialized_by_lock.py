@@ -13,9 +13,9 @@ from statistics import median
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
 from clew.graph.ops.diagnoses.significance import SHARE, victims, work_ns
+from clew.graph.ops.facts.columns.views import Groups
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Resource, Waiting, Waits
-from clew.graph.ops.facts.views import Groups
 from clew.records.format.facts import Frame
 
 KIND = "serialized-by-lock"

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.ops.answer.executions import step_of
+from clew.graph.ops.answer.comparison.executions import step_of
 from clew.graph.ops.diagnoses.significance import outermost_call
 from clew.graph.ops.facts.facts import Facts, Waiting
 from clew.records.format.event import Kind

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.graph.ops.answer import phrases
-from clew.graph.ops.answer.executions import Execution, Step, step_of, step_text
+from clew.graph.ops.answer.comparison.executions import Execution, Step, step_of, step_text
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_by
 from clew.graph.ops.facts.facts import Facts, Waiting

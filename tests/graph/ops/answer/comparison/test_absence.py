@@ -3,8 +3,8 @@
 import pytest
 
 from clew.graph.model.open_run import OpenRun
-from clew.graph.ops.answer import absence as module
-from clew.graph.ops.answer.absence import absence
+from clew.graph.ops.answer.comparison import absence as module
+from clew.graph.ops.answer.comparison.absence import absence
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel, Ended, Exception_, Frame, Holder, Wait, Wake

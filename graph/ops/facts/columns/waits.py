@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.ops.facts.records import Fact, Records, Resource
-from clew.graph.ops.facts.views import I64, Mask, View
+from clew.graph.ops.facts.columns.records import Fact, Records, Resource
+from clew.graph.ops.facts.columns.views import I64, Mask, View
 from clew.records.format.facts import Wait, Wake
 
 LOCKS = frozenset({"lock", "rlock"})

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.ops.facts.records import Records, Resource
-from clew.graph.ops.facts.views import I64, Mask, View
+from clew.graph.ops.facts.columns.records import Records, Resource
+from clew.graph.ops.facts.columns.views import I64, Mask, View
 from clew.records.format.facts import Frame, Wait, Wake
 
 _OPEN = np.iinfo(np.int64).max

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from clew.graph.ops.facts.records import Fact, Records, Resource
-from clew.graph.ops.facts.views import I64, Groups, Mask, View
+from clew.graph.ops.facts.columns.records import Fact, Records, Resource
+from clew.graph.ops.facts.columns.views import I64, Groups, Mask, View
 from clew.records.format.facts import Exception_
 
 _AGAIN = Exception_(role="handled")

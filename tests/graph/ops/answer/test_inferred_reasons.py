@@ -3,7 +3,7 @@
 import pytest
 
 from clew.graph.ops.answer import answer as module
-from clew.graph.ops.answer import meanwhile
+from clew.graph.ops.answer import inferred_reasons
 from clew.graph.ops.answer.answer import answer
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.records.format.event import Kind
@@ -19,7 +19,7 @@ def diagnosed(monkeypatch):
     """Make the diagnoses find the given findings."""
 
     def use(*found):
-        for each in (module, meanwhile):
+        for each in (module, inferred_reasons):
             monkeypatch.setattr(each, "findings", lambda _facts: list(found))
 
     use()

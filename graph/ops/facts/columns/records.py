@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.graph.model.graph import ExecutionGraph
-from clew.graph.ops.facts.views import I64, Mask, View
+from clew.graph.ops.facts.columns.views import I64, Mask, View
 from clew.graph.runtime.arrow_arrays import from_numbers, from_texts, to_numbers
 from clew.records.format.event import Kind
 from clew.records.format.facts import Frame, load

@@ -14,7 +14,7 @@ import numpy as np
 
 from clew.graph.model.graph import I64, ExecutionGraph
 from clew.graph.ops.answer import phrases
-from clew.graph.ops.answer.executions import Step, step_of, step_text
+from clew.graph.ops.answer.comparison.executions import Step, step_of, step_text
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim
 from clew.graph.ops.facts.facts import Facts

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.model.open_run import OpenRun
 from clew.graph.ops.answer.answer import Answer
-from clew.graph.ops.answer.diversions import Parting, diversions
-from clew.graph.ops.answer.executions import (
+from clew.graph.ops.answer.comparison.diversions import Parting, diversions
+from clew.graph.ops.answer.comparison.executions import (
     Execution,
     Step,
     first_function,

@@ -1,0 +1,1 @@
+"""Comparing an execution with like ones: what is usual, what is missing, and where it parted from them."""

@@ -1,0 +1,1 @@
+"""Facts as columns: an object is made only for a row that is asked for."""
