@@ -218,7 +218,7 @@ class _Checker:
                 # The span is the method's. The class is in another statement, and if it exists it is the intended one.
                 fix, shown = "", "" if self._has_class(pattern) else proposal
         foreign = not self._is_here(top) and not has_wildcard(top)
-        if shown and not (foreign and shown.partition(":")[0].partition(".")[0] != top):
+        if shown and (not foreign or top in shown.partition(":")[0].split(".")):
             yield warning(f"no function matches `{pattern.text}`; did you mean `{shown}`?", pattern.span, fix)
         elif not foreign:
             message = f"no function of {self.index.root.name} matches `{pattern.text}`; check the names"

@@ -21,7 +21,7 @@ Mask = npt.NDArray[np.bool_]
 
 _PASSIVE = (
     Kind.EXIT, Kind.UNWIND, Kind.RESUME, Kind.STEP_BEGIN, Kind.RECEIVE, Kind.JOIN, Kind.ACQUIRE, Kind.SCOPE_BEGIN,
-    Kind.PAYLOAD, Kind.REQUEST, Kind.NAME, Kind.WAKE, Kind.EXCEPTION, Kind.CANCEL,
+    Kind.PAYLOAD, Kind.REQUEST, Kind.NAME, Kind.WAIT, Kind.WAKE, Kind.EXCEPTION, Kind.CANCEL,
 )  # fmt: skip
 """The kinds that a strand records after a wait, before it continues its work."""
 

@@ -12,6 +12,7 @@ import pytest
 
 import clew.instrument.startup
 from clew.esl import compile_text
+from clew.instrument.probes.actions import resources
 from clew.instrument.probes.actions.compile import _KINDS
 from clew.records.format.event import FLAG_FAILED, Kind
 from clew.records.plan import plan as plans
@@ -68,13 +69,17 @@ def test_documented_specs_record_events_of_every_action(examples: list[Plan], ru
                     if event.extension.flags & FLAG_FAILED:
                         failed.add((Kind(event.kind), channel, event.extension.text))
     assert failed == set()
-    wanted = {
-        (_KINDS[action.kind], action.channel)
+    actions = [
+        action
         for plan in examples
         for rule in plan.rules
         for action in rule.actions
         if rule.target.module.startswith("chunkstore") and not (action.kind in ("request", "name") and action.key)
-    }
+    ]
+    wanted = {(_KINDS[action.kind], action.channel) for action in actions if action.kind not in resources.KINDS}
+    # Nobody waits for a resource without a capacity.
+    pools = {resources.PREFIX + action.channel for action in actions if action.kind in resources.KINDS}
+    wanted |= {(kind, pool) for pool in pools for kind in (Kind.HOLD, Kind.RETURN)}
     assert len(wanted) > 20
     assert wanted - recorded == set()
     assert {(Kind.REQUEST, name) for name in ("meta allocate", "c2 write", "c2 replicate")} <= recorded

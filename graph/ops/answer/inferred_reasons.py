@@ -25,7 +25,8 @@ from clew.records.format.facts import Exception_
 HANGS_NS = 1_000_000_000
 """A wait of this length that still went on at the event may be why it happened."""
 MOST_PROCESSES = 2
-_NOT_TAKEN = "exception-never-taken"
+_LASTING = frozenset({"exception-never-taken", "cancellation-misdirected", "slot-leaked", "item-not-returned"})
+"""The diagnoses whose effects last: what was not done or given back then is missing later."""
 _NOTHING = "No recorded reason leads to this."
 _WARNING = 30
 
@@ -90,10 +91,11 @@ def ended_badly(facts: Facts, event: int) -> Meanwhile | None:
     ]
     if threads:
         return Meanwhile((nothing, _uncaught(facts, max(threads, key=lambda fact: fact.ns), event)), basis)
-    # A task that failed may have handed its exception on; a diagnosis knows those of which nobody took it.
     for finding in reversed(findings(facts)):
-        if finding.kind == _NOT_TAKEN and graph.at("ts", finding.events[0]) < ns:
-            return Meanwhile((Claim(f"{_NOTHING} Elsewhere:", (event,)), *finding.claims[:2]), basis, finding)
+        if finding.kind in _LASTING and graph.at("ts", finding.events[0]) < ns:
+            first = finding.claims[0]
+            first = Claim(f"{_NOTHING} Elsewhere: {first.text}", (event, *first.events))
+            return Meanwhile((first, *finding.claims[1:]), basis, finding)
     expected = {graph.strands[child].process for child in _awaited_children(facts)}
     expected.add(graph.strands[strand].process)
     died = [each for each in graph.processes if each.died and each.index not in expected and each.last_ns < ns]

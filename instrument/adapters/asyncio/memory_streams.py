@@ -29,7 +29,8 @@ def _patch(module: Any) -> None:
     emit, channel = core.emit, intern("anyio.stream")
     close_site, cut_site = adapter_site(sender.close), adapter_site(sender.send)
     leave_site, receive_site = adapter_site(receiver.close), adapter_site(receiver.receive)
-    cancelled = sys.modules["asyncio.exceptions"].CancelledError
+    # Under trio asyncio may not be imported; then no exception is of its class.
+    cancelled = getattr(sys.modules.get("asyncio.exceptions"), "CancelledError", None)
 
     def closing(stream: Any) -> None:
         state = stream._state

@@ -70,23 +70,28 @@ class Waiting:
 class WaitTable:
     """All waits of a run. Each place is a wait, and each column has a value for it.
 
-    A wait for a helper is told as the wait for what the helper waits for first; the helper's own waits have no places.
+    A wait for a helper is told as the wait for what the helper waits for first, since the helper does; the helper's own waits
+    have no places.
     `helper` has the helper that each WAIT is for, -1 for none.
     """
 
     def __init__(self, begins: Records[Wait], wakes: Records[Wake], helper: I64) -> None:
         self.begins, self.wakes = begins, wakes
         own = np.flatnonzero(~np.isin(begins.strand, np.unique(helper[helper >= 0])))
-        self.begin: I64 = own[np.argsort(begins.ns[own], kind="stable")]
+        mine = helper[own]
+        first, last = (np.searchsorted(begins.strand, mine, side) for side in ("left", "right"))
+        is_helped = (mine >= 0) & (first < last)
+        about = np.where(is_helped, first, own)
+        order = np.argsort(begins.ns[about], kind="stable")
+        self.begin: I64 = own[order]
         self._wake_of_each = _wake_of_each(begins, wakes)
         self._wake = self._wake_of_each[self.begin]
-        mine = helper[self.begin]
-        self._first, self._last = (np.searchsorted(begins.strand, mine, side) for side in ("left", "right"))
-        self._is_helped: Mask = (mine >= 0) & (self._first < self._last)
-        self._about: I64 = np.where(self._is_helped, self._first, self.begin)
+        self._first, self._last = first[order], last[order]
+        self._is_helped: Mask = is_helped[order]
+        self._about: I64 = about[order]
         """The WAIT that tells what each wait is for."""
         self.has_end: Mask = self._wake >= 0
-        self.begin_ns: I64 = begins.ns[self.begin]
+        self.begin_ns: I64 = begins.ns[self._about]
         self.row: I64 = begins.row[self.begin]
         self.strand: I64 = begins.strand[self.begin]
         self._made: dict[int, Waiting] = {}
@@ -177,7 +182,7 @@ class WaitTable:
             wake = int(self._wake_of_each[inner])
             rows += [int(self.begins.row[inner]), *([int(self.wakes.row[wake])] if wake >= 0 else [])]
         text = begin.text._replace(**told)
-        return replace(begin, key=first.key, channel=first.channel, text=text), tuple(rows)
+        return replace(begin, ns=first.ns, key=first.key, channel=first.channel, text=text), tuple(rows)
 
     def all(self) -> Waits:
         return Waits(self, np.arange(len(self)))
