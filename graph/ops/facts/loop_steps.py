@@ -64,3 +64,31 @@ def _pairs(graph: ExecutionGraph, rows: npt.NDArray[np.int64], begin: Kind, leas
         LoopStep(graph.at("strand", low), low, high, graph.at("ts", low), graph.at("ts", high))
         for low, high in zip(first[chosen].tolist(), second[chosen].tolist(), strict=True)
     ]
+
+
+def open_steps(graph: ExecutionGraph, until_ns: int, least_ns: int) -> list[LoopStep]:
+    """Return the steps of tasks that had not ended at a time, after at least `least_ns`, and in which a call is open."""
+    found = []
+    for strand in graph.strands:
+        rows = graph.kind[strand.start : strand.stop]
+        begins = np.flatnonzero(rows == Kind.STEP_BEGIN)
+        if strand.kind != "task" or not len(begins) or np.any(rows[begins[-1] :] == Kind.STEP_END):
+            continue
+        begin = strand.start + int(begins[-1])
+        step = LoopStep(strand.index, begin, strand.stop - 1, graph.at("ts", begin), until_ns)
+        # A step that an exception ended has no record of its end, but its calls have.
+        if step.ns >= least_ns and graph.at("inner", step.end) >= 0 and not _ran_since(graph, step):
+            found.append(step)
+    return found
+
+
+def _ran_since(graph: ExecutionGraph, step: LoopStep) -> bool:
+    """Return whether another strand of a step's thread has a row after the step began."""
+    own = graph.strands[step.strand]
+    return any(
+        strand.index != own.index
+        and (strand.process, strand.thread) == (own.process, own.thread)
+        and strand.start < strand.stop
+        and graph.at("ts", strand.stop - 1) > step.begin_ns
+        for strand in graph.strands
+    )

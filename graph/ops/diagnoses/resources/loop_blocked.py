@@ -2,7 +2,8 @@
 
 A step of a task or a callback must have taken at least 100 ms, the limit of asyncio's own debug mode. Another task or callback
 must have been late by at least 50 ms: its handle was made during the step and ran right after it, or its time limit passed
-that much earlier. A timer does not say when it was due; so handles that were made before the step do not count.
+that much earlier. A timer does not say when it was due; so handles that were made before the step do not count. A step that
+never ended must have taken a second while another task of the thread waited.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.significance import victims
 from clew.graph.ops.facts.facts import Facts, Waiting
-from clew.graph.ops.facts.loop_steps import HANDLE, LoopStep, long_steps
+from clew.graph.ops.facts.loop_steps import HANDLE, LoopStep, long_steps, open_steps
 from clew.graph.ops.facts.moments import Moments
 from clew.records.format.event import Kind
 
@@ -22,15 +23,18 @@ STEP_NS = 100_000_000
 LATE_NS = 50_000_000
 SOON_NS = 5_000_000
 """A handle that was ready runs within this time after the step, or after the handles before it."""
+OPEN_NS = 1_000_000_000
 MAIN_SHARE = 0.5
 MOST_ROWS = 200_000
+MOST_WAITS = 10
 
 
 def find(facts: Facts) -> list[Finding]:
     graph = facts.graph
+    never = [finding for step in open_steps(graph, facts.last_ns, OPEN_NS) for finding in _never_ended(facts, step)]
     steps = long_steps(graph, STEP_NS)
     if not steps:
-        return []
+        return never
     chosen = graph.edge_channel == graph.channel_ids.get(HANDLE, -1)
     sources, targets = graph.edge_src[chosen], graph.edge_dst[chosen]
     order = np.argsort(graph.ts[sources], kind="stable")
@@ -44,7 +48,34 @@ def find(facts: Facts) -> list[Finding]:
         if late or waits:
             finding, site = _finding(facts, step, late, waits)
             found.setdefault((step.strand, site), []).append(finding)
-    return [_longest(findings) for findings in found.values()]
+    return [*never, *(_longest(findings) for findings in found.values())]
+
+
+def _never_ended(facts: Facts, step: LoopStep) -> list[Finding]:
+    """Return the finding about a step that did not end, if other tasks of its thread waited meanwhile."""
+    graph, moments = facts.graph, Moments.of(facts)
+    own = graph.strands[step.strand]
+    waits = [
+        wait
+        for strand in graph.strands
+        if strand.index != own.index and (strand.process, strand.thread) == (own.process, own.thread)
+        for wait in moments.at(strand.index, step.end_ns)
+        if wait.wake is None
+    ]
+    if not waits:
+        return []
+    call = graph.at("inner", step.end)
+    place = f" ({words.site_place(graph.sites[graph.at('site', call)])})" if call >= 0 else ""
+    lasted, since = words.seconds(step.ns), words.offset(step.begin_ns)
+    kept = f"{words.who(facts, own.index)} has kept the event loop of {own.thread_name} since {since}"
+    claims = (
+        Claim(f"{kept}, for {lasted}, without giving way{place}.", (step.begin, step.end)),
+        Claim(
+            f"{words.names(facts, [wait.strand for wait in waits])} cannot run until it does.",
+            tuple(row for wait in waits[:MOST_WAITS] for row in wait.rows),
+        ),
+    )
+    return [Finding(KIND, Reason.RESOURCE, claims, victims(facts, waits))]
 
 
 def _ready(facts: Facts, step: LoopStep, sources: list[int], targets: list[int]) -> list[tuple[int, int]]:
