@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 EDGE_WORDS = {"": "", "scope": "began it", "use": "", "sync": "", "state": "state"}
 WIDEST = 120
 """The maximum width of a paragraph on a terminal."""
+MOST_COUNTED = 20_000
+"""With more recorded causes, the steps of the chain are not counted."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,10 @@ def print_more(graph: ExecutionGraph, verdict: Verdict, command: str) -> None:
     from clew.server.text import units
     from clew.server.text.chain import cause_count
 
-    steps = len(why(graph, verdict.event))
-    causes = cause_count(graph, verdict.event) + len(verdict.others)
+    recorded = cause_count(graph, verdict.event)
+    # In a thread with very many causes, counting the steps would take longer than the answer.
+    steps = len(why(graph, verdict.event)) if recorded <= MOST_COUNTED else 0
+    causes = recorded + len(verdict.others)
     parts = [units.count(steps, "step")] if steps > 1 else []
     parts += [units.count(causes, "recorded cause")] if causes else []
     if parts:
