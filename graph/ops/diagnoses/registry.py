@@ -12,6 +12,7 @@ from clew.graph.ops.diagnoses.control import (
     destroyed_pending,
     endless_reschedule,
     exception_not_taken,
+    loop_not_woken,
     wake_up_lost,
 )
 from clew.graph.ops.diagnoses.data import closed_before_use, exception_behind, race, reply_of_another
@@ -49,6 +50,7 @@ DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = (
     cancellation_swallowed.find,
     held_by_waiter.find,
     serialized_by_lock.find,
+    loop_not_woken.find,
     loop_blocked.find,
     starved.find,
     endless_reschedule.find,
