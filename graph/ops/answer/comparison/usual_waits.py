@@ -6,6 +6,7 @@ no harm: no error line and no line like the event's own followed, until the line
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from functools import cached_property
 
@@ -21,6 +22,7 @@ LEAST = 3
 """The fewest harmless waits that make a wait usual; there must also be more than twice as many as harmful ones."""
 MOST = 200
 """Of more waits at the same line, those nearest in time are considered."""
+MOST_CONSIDERED = 5000
 _ERROR = 40
 _ENDS = ("timeout", "cancelled", "failed")
 
@@ -70,17 +72,27 @@ class UsualWaits:
             return found
         return sorted(found, key=lambda other: abs(other.begin.ns - wait.begin.ns))[:MOST]
 
-    @property
+    @cached_property
     def _by_place(self) -> dict[Place, list[Waiting]]:
-        answers = self._facts.graph.answers
-        if "bad waits by place" not in answers:
-            made: dict[Place, list[Waiting]] = defaultdict(list)
-            waits = self._facts.waits
-            for wait in waits.take(waits.ended(*_ENDS)):
-                made[_place(wait)].append(wait)
-            answers["bad waits by place"] = dict(made)
-        found: dict[Place, list[Waiting]] = answers["bad waits by place"]
-        return found
+        """The waits without success, by time; of very many, those nearest to the event."""
+        waits = self._facts.waits
+        bad = waits.take(waits.ended(*_ENDS))
+        if len(bad) > MOST_CONSIDERED:
+            away = np.abs(bad.begin_ns - self._facts.graph.at("ts", self._event))
+            bad = bad.take(np.sort(np.argpartition(away, MOST_CONSIDERED)[:MOST_CONSIDERED]))
+        made: dict[Place, list[Waiting]] = defaultdict(list)
+        for wait in bad:
+            made[_place(wait)].append(wait)
+        return dict(made)
+
+    @cached_property
+    def _begins(self) -> dict[tuple[Place, int], list[int]]:
+        """The rows where the waits of each strand at each place begin, ascending."""
+        made: dict[tuple[Place, int], list[int]] = defaultdict(list)
+        for place, waits in self._by_place.items():
+            for wait in waits:
+                made[place, wait.strand].append(wait.begin.row)
+        return {key: sorted(rows) for key, rows in made.items()}
 
     @cached_property
     def _bad_rows(self) -> npt.NDArray[np.int64]:
@@ -101,14 +113,13 @@ class UsualWaits:
         assert wait.wake is not None
         exit_ = graph.exit_of(call)
         end = exit_ if exit_ >= 0 else graph.strand_of(wait.begin.row).stop - 1
-        again = next((other.begin.row for other in self._next_of(wait) if other.begin.row > wait.wake.row), end)
+        begins = self._begins[_place(wait), wait.strand]
+        following = bisect_right(begins, wait.wake.row)
+        again = begins[following] if following < len(begins) else end
         first = int(np.searchsorted(self._bad_rows, wait.wake.row))
         if first < len(self._bad_rows) and self._bad_rows[first] <= min(end, again):
             return True
         return again >= end and exit_ >= 0 and graph.at("kind", exit_) == Kind.UNWIND
-
-    def _next_of(self, wait: Waiting) -> list[Waiting]:
-        return [other for other in self._by_place[_place(wait)] if other.strand == wait.strand]
 
     def is_usual_target(self, strand: int) -> bool:
         """Return whether the strand that waited for a task to end usually gives up like that."""
