@@ -258,7 +258,15 @@ class Editor:
         """Choose an entry of the open list."""
         row = self.page.locator(".quick-input-list .monaco-list-row", has_text=text).first
         row.wait_for(timeout=PATIENCE)
-        row.click()
+        for attempt in range(6):
+            # The description of an entry under the pointer may cover the entry that is to be chosen.
+            self.page.mouse.move(0, 0)
+            try:
+                row.click(timeout=PATIENCE / 6)
+                break
+            except self.timeout:
+                if attempt == 5:
+                    raise
 
     def focus_text(self) -> None:
         """Wait until keys go to the text: the palette takes them for a while after its last key."""
