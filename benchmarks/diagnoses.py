@@ -190,6 +190,10 @@ def rows_of(outcomes: list[Outcome]) -> list[Row]:
     return rows
 
 
+def _real(kind: str, keep: Path, pair: tuple[int, bool]) -> Outcome:
+    return real(kind, *pair, keep)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawTextHelpFormatter
@@ -214,7 +218,7 @@ def main() -> None:
             own = [made(kind, seed, fault) for seed, fault in pairs[: 2 * many] if kind in MADE]
             if kind in KINDS:
                 with ThreadPoolExecutor(AT_ONCE) as pool:
-                    own += pool.map(lambda pair: real(kind, *pair, keep), pairs[: 2 * few])  # noqa: B023
+                    own += pool.map(partial(_real, kind, keep), pairs[: 2 * few])
             outcomes += own
             wrong = [one for one in own if not one.right or one.why_not]
             print(

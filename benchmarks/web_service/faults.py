@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fault:
-    """A kind of fault. In `line`, `{order}` stands for the number of the request that fails."""
+    """A kind of fault. The number of the failing request replaces `{order}` in `line`."""
 
     name: str
     line: str

@@ -106,7 +106,7 @@ def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answ
 def _is_about_states(trail: Trail, finding: Finding) -> bool:
     """Return whether the chain to the event has no state, or one whose write the finding explains.
 
-    The recorded writer of any other state is told before anything inferred.
+    The recorded writer of any other state takes precedence over an inferred finding.
     """
     writes = {step.row for step in _chain_with_state(trail) if _is_state(trail, step)}
     return not writes or not writes.isdisjoint(finding.events)
@@ -165,7 +165,7 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
     for position in path[1:]:
         if position.reason is Reason.CONTROL and known.isdisjoint(position.events) and len(claims) < MOST_CLAIMS:
             claims.append(Claim(position.text + ".", position.events))
-    # Waits that ended well are no reason, so a state that was read is told before them.
+    # A state that was read takes precedence over waits that ended well, which are not reasons.
     path = path if claims else _chain_with_state(trail) or path
     steps, more = steps_of(trail, path)
     reasons = _reasons(trail, path)

@@ -47,11 +47,11 @@ class Helpers:
                 of_wait[place] = helper
                 found[helper] = strand
         for helper, strand in found.items():
-            seen = {helper}
-            while strand in found and strand not in seen:
-                seen.add(strand)
-                strand = found[strand]  # noqa: PLW2901 - a helper may act for a helper
-            found[helper] = strand
+            caller, seen = strand, {helper}
+            while caller in found and caller not in seen:  # a helper may act for a helper
+                seen.add(caller)
+                caller = found[caller]
+            found[helper] = caller
         return cls(found, of_wait)
 
 

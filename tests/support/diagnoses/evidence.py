@@ -182,7 +182,7 @@ def _is_word(name: str, text: str) -> bool:
 
 
 def _wrong_order(known: list[Recorded]) -> list[str]:
-    """Return each cancellation that is later than every end of what it is told to have stopped."""
+    """Return each cancellation that came after all ends that the sentence ascribes to it."""
     wrong = []
     for cancel in known:
         if cancel.event.kind != Kind.CANCEL or cancel.key not in cancel.process.strands:

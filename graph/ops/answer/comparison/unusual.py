@@ -1,7 +1,7 @@
 """Compare the call around an event with like calls that went well: which part of it was slow, and where it took another way.
 
-Like calls are the recorded calls of one function. A call went well if it ended without an exception, has no error line, and
-does not have the event's own line. Invariant: a difference is told only if no such call has it.
+Like calls are the recorded calls of one function. A call went well if it ended without an exception, and logged neither an
+error nor the event's own line. Invariant: no call that went well has a difference that is reported.
 """
 
 from __future__ import annotations

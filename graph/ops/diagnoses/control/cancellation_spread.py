@@ -1,8 +1,8 @@
 """Find cancellations that reached a task that nobody asked to cancel: it waited for the same task or future as the one asked.
 
 A task that is cancelled passes the cancellation on to what it waits for. If that is shared, all others that wait for it are
-interrupted, too; `asyncio.shield` prevents it. The interrupted task must not have been asked to cancel itself, and the
-cancellation of what it waited for must have come from another waiter: whoever cancels a task directly means it.
+interrupted, too; `asyncio.shield` prevents it. The interrupted task must not have been asked to cancel itself. Another waiter
+must have caused the cancellation of the shared task or future: a direct call of `cancel` is intended.
 """
 
 from __future__ import annotations

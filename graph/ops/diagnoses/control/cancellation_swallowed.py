@@ -1,9 +1,9 @@
 """Find cancellations that a task swallowed: it was interrupted, went on as before, and did not end as cancelled.
 
 A task goes on if it waits again while a request counts as not taken back, and while it handles no CancelledError. That
-alone is no fault, because a task may end by returning. So it must wait again at a line where it had waited before the
-interruption, or whoever cancelled it waited in vain for its end, or no handler that names cancellations caught it. A task
-that only waits for others that it cancelled in turn, or that raises its cancellation later, did what was asked.
+alone is no fault, because a task may end by returning. So one of three things must be true: the task waits again at a line
+where it waited before, the canceller waits in vain for the task's end, or no handler that names cancellations caught it. A
+task that waits only for tasks that it cancelled itself, or that raises its cancellation later, did what was asked.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from clew.graph.ops.diagnoses.control.cancelled_by import cancel_claim, cancels_of
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
@@ -95,8 +96,8 @@ def _swallowed(facts: Facts, strand: int, cancel: Fact[Cancel], waits: Waits) ->
     victims = [Victim(strand, interrupted.wake.row, -1)]
     victims += [Victim(wait.strand, wait.begin.row, -1) for wait in _ends_awaited(facts, strand, after)]
     basis = _BASIS if certain else "" if again or vain else _UNNAMED
-    sure = "inferred" if basis else "recorded"
-    return Finding(KIND, Reason.CONTROL, tuple(claims), tuple(victims), sure, basis)  # type: ignore[arg-type]
+    sure: Literal["recorded", "inferred"] = "inferred" if basis else "recorded"
+    return Finding(KIND, Reason.CONTROL, tuple(claims), tuple(victims), sure, basis)
 
 
 def _waits_for_cancelled(facts: Facts, wait: Waiting) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.ops.facts.columns.records import Records, Resource
-from clew.graph.ops.facts.columns.views import I64, Mask, View
+from clew.graph.ops.facts.columns.views import I64, Column, Mask, View
 from clew.records.format.facts import Frame, Wait, Wake
 
 _OPEN = np.iinfo(np.int64).max
@@ -90,17 +90,9 @@ class Holdings(View[Holding]):
         super().__init__(table.holding, places)
         self._table = table
 
-    @property
-    def strand(self) -> I64:
-        return self._table.strand[self.places]
-
-    @property
-    def process(self) -> I64:
-        return self._table.process[self.places]
-
-    @property
-    def key(self) -> npt.NDArray[np.uint64]:
-        return self._table.key[self.places]
+    strand = Column[I64]()
+    process = Column[I64]()
+    key = Column[npt.NDArray[np.uint64]]()
 
     @property
     def is_open(self) -> Mask:

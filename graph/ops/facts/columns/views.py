@@ -14,6 +14,7 @@ I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 T = TypeVar("T")
 K = TypeVar("K")
+A = TypeVar("A", bound=npt.NDArray[Any])
 
 
 class View(Sequence[T]):
@@ -41,6 +42,17 @@ class View(Sequence[T]):
         taken = copy(self)
         taken.places = self.places[chosen]
         return taken
+
+
+class Column(Generic[A]):
+    """A column of a view's table, as an attribute of the view: the values of the view's members."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, view: Any, owner: type) -> A:
+        column: A = getattr(view._table, self._name)[view.places]
+        return column
 
 
 V = TypeVar("V", bound=View[Any])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.ops.facts.columns.records import Fact, Records, Resource
-from clew.graph.ops.facts.columns.views import I64, Mask, View
+from clew.graph.ops.facts.columns.views import I64, Column, Mask, View
 from clew.records.format.facts import Wait, Wake
 
 LOCKS = frozenset({"lock", "rlock"})
@@ -70,8 +70,7 @@ class Waiting:
 class WaitTable:
     """All waits of a run. Each place is a wait, and each column has a value for it.
 
-    A wait for a helper is told as the wait for what the helper waits for first, since the helper does; the helper's own waits
-    have no places.
+    A wait for a helper has the object and the beginning of the helper's first wait. The helper's own waits have no places.
     `helper` has the helper that each WAIT is for, -1 for none.
     """
 
@@ -195,40 +194,17 @@ class Waits(View[Waiting]):
         super().__init__(table.wait, places)
         self._table = table
 
-    @property
-    def begin_ns(self) -> I64:
-        return self._table.begin_ns[self.places]
-
-    @property
-    def row(self) -> I64:
-        """The rows where the waits begin."""
-        return self._table.row[self.places]
-
-    @property
-    def strand(self) -> I64:
-        return self._table.strand[self.places]
-
-    @property
-    def process(self) -> I64:
-        return self._table.process[self.places]
-
-    @property
-    def key(self) -> npt.NDArray[np.uint64]:
-        return self._table.key[self.places]
-
-    @property
-    def has_end(self) -> Mask:
-        return self._table.has_end[self.places]
-
-    @property
-    def wake_row(self) -> I64:
-        """The rows where the waits end, -1 for those that never ended."""
-        return self._table.wake_row[self.places]
-
-    @property
-    def wake_ns(self) -> I64:
-        """The times when the waits ended, -1 for those that never did."""
-        return self._table.wake_ns[self.places]
+    begin_ns = Column[I64]()
+    row = Column[I64]()
+    """The rows where the waits begin."""
+    strand = Column[I64]()
+    process = Column[I64]()
+    key = Column[npt.NDArray[np.uint64]]()
+    has_end = Column[Mask]()
+    wake_row = Column[I64]()
+    """The rows where the waits end, -1 for those that never ended."""
+    wake_ns = Column[I64]()
+    """The times when the waits ended, -1 for those that never did."""
 
     def until_ns(self, last_ns: int) -> I64:
         """Return when the waits ended, `last_ns` for those that never did."""
@@ -248,35 +224,18 @@ class Waits(View[Waiting]):
         """Return for each wait whether its mechanism passes a test."""
         return self._table.begins.pass_test(self._table.channel[self.places], test)
 
-    @property
-    def names_holders(self) -> Mask:
-        """Whether each wait names the holders of what it is for."""
-        return self._table.names_holders[self.places]
-
-    @property
-    def target(self) -> npt.NDArray[np.uint64]:
-        """The key of the task, also of a helper, or the serial of the thread, whose end each wait is for; 0 for none."""
-        return self._table.target[self.places]
-
-    @property
-    def is_exclusive(self) -> Mask:
-        """Whether each wait is for something that has one holder at a time."""
-        return self._table.is_exclusive[self.places]
-
-    @property
-    def is_declared(self) -> Mask:
-        """Whether each wait is for a resource that a spec declares."""
-        return self._table.is_declared[self.places]
-
-    @property
-    def for_ends(self) -> Mask:
-        """Whether each wait is for the ends of strands."""
-        return self._table.for_ends[self.places]
-
-    @property
-    def after_request(self) -> Mask:
-        """Whether each wait began after a request for cancellation that was not taken back, in no handler of it."""
-        return self._table.after_request[self.places]
+    names_holders = Column[Mask]()
+    """Whether each wait names the holders of what it is for."""
+    target = Column[npt.NDArray[np.uint64]]()
+    """The key of the task, also of a helper, or the serial of the thread, whose end each wait is for; 0 for none."""
+    is_exclusive = Column[Mask]()
+    """Whether each wait is for something that has one holder at a time."""
+    is_declared = Column[Mask]()
+    """Whether each wait is for a resource that a spec declares."""
+    for_ends = Column[Mask]()
+    """Whether each wait is for the ends of strands."""
+    after_request = Column[Mask]()
+    """Whether each wait began after a request for cancellation that was not taken back, in no handler of it."""
 
 
 def _wake_of_each(begins: Records[Wait], wakes: Records[Wake]) -> I64:

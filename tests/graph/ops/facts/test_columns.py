@@ -11,10 +11,9 @@ from clew.graph.ops.facts.facts import Facts
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_, Frame, Holder, Wait, Wake
 from tests.oracles import facts as oracle
-from tests.support.runs.fixtures import new_run, run  # noqa: F401
 
 
-def made(run, seed: int) -> ExecutionGraph:  # noqa: F811
+def made(run, seed: int) -> ExecutionGraph:
     """Return a graph of random facts: waits that nest and never end, resources given back for others, stacks by number."""
     random = Random(seed)
     for name in ("first", "second"):
@@ -47,7 +46,7 @@ def made(run, seed: int) -> ExecutionGraph:  # noqa: F811
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_facts_of_random_records_are_those_of_the_reference(run, seed):  # noqa: F811
+def test_facts_of_random_records_are_those_of_the_reference(run, seed):
     graph = made(run, seed)
     facts = Facts.of(graph)
     waits = [(wait.begin.row, wait.wake.row if wait.wake else -1, wait.end) for wait in facts.waits]
@@ -65,7 +64,7 @@ def test_facts_of_random_records_are_those_of_the_reference(run, seed):  # noqa:
     assert ended.row.tolist() == [row for row, text in exceptions if text.role == "ended"]
 
 
-def test_groups_of_waits_are_in_the_order_of_their_first_waits(run):  # noqa: F811
+def test_groups_of_waits_are_in_the_order_of_their_first_waits(run):
     facts = Facts.of(made(run, 3))
     resources = list(dict.fromkeys(wait.resource for wait in facts.waits))
     assert list(facts.waits_for) == resources

@@ -8,12 +8,11 @@ from clew.graph.ops.diagnoses.registry import DIAGNOSES
 from clew.graph.ops.facts.facts import Facts
 from clew.records.format.event import Kind
 from clew.records.format.facts import Holder, Wait, Wake
-from tests.support.runs.fixtures import new_run, run  # noqa: F401
 
 THREADS, WAITS = 10, 2000
 
 
-def test_diagnoses_of_twenty_thousand_waits_answer_in_a_second(run):  # noqa: F811
+def test_diagnoses_of_twenty_thousand_waits_answer_in_a_second(run):
     process = run.process()
     run.clock.step = 100_000
     threads = [process.thread(f"w{number}") for number in range(THREADS)]
