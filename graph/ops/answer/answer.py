@@ -171,7 +171,9 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
     reasons = _reasons(trail, path)
     data = [step for step in steps if step.event in reasons and step.edge >= 0]
     states = [step for step in data if trail.graph.edge_kind[step.edge] == EdgeKind.STATE]
-    first, last = (states or data)[:1], data[-1:]
+    own = trail.graph.at("strand", trail.event)
+    # That the event's own strand had asked first is a round trip, not a reason.
+    first, last = (states or data)[:1], [step for step in data[-1:] if trail.graph.at("strand", step.event) != own]
     claims += [_edge_claim(step, tell) for step in first]
     for step in first:
         told += source_claims(trail.facts, step.event, trail.event)

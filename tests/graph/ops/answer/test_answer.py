@@ -226,3 +226,11 @@ def test_answer_of_any_graph_is_short_and_names_its_events(graphs):
             assert all(0 <= event < len(graph) for event in claim.events)
 
     check()
+
+
+def test_answer_after_round_trip_does_not_tell_the_own_question(run, diagnosed):
+    client, server = run.process("client").thread("client"), run.process("server").thread("server")
+    client.enter("ask").send("question")
+    server.enter("serve").receive("question").send("answer").exit("serve")
+    client.receive("answer").log("the answer is wrong", level=40).exit("ask")
+    assert verdict(run.graph(), "the answer is wrong").count("edge") == 1
