@@ -249,8 +249,10 @@ class Trail:
         return any(step.reason is Reason.SCHEDULING for step in position.path()[1:])
 
     def concerns(self, position: Position, row: int) -> bool:
-        """Return whether a wait or an exception at a row of the position's strand may have led to the position."""
+        """Return whether a wait, an exception or a callback at a row of the position's strand may have led to the position."""
         kind = self.graph.at("kind", row)
+        if kind == Kind.SCOPE_BEGIN:
+            return position.first == self.unit_of(row)
         if kind == Kind.WAIT:
             return any(row in wait.rows for wait in self.waits_before(position))
         if kind == Kind.EXCEPTION:

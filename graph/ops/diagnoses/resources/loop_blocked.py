@@ -138,8 +138,15 @@ def _finding(facts: Facts, step: LoopStep, late: list[tuple[int, int]], waits: l
     else:
         many = "a callback was" if len(late) == 1 else f"{len(late)} callbacks were"
         claims.append(Claim(f"Meanwhile {many} ready and had to wait.", rows))
-    harmed = victims(facts, waits) + tuple(Victim(graph.at("strand", target), target, -1) for _source, target in late)
+    harmed = victims(facts, waits) + tuple(_late_victim(facts, target) for _source, target in late)
     return Finding(KIND, Reason.RESOURCE, tuple(claims), harmed), graph.at("site", row) if row >= 0 else -1
+
+
+def _late_victim(facts: Facts, row: int) -> Victim:
+    """Return a task from its late step on, or the late callback alone: the loop's thread runs other callbacks after it."""
+    graph = facts.graph
+    last = -1 if _is_task(facts, row) else int(graph.regions.last[graph.at("region", row)])
+    return Victim(graph.at("strand", row), row, last)
 
 
 def _is_task(facts: Facts, row: int) -> bool:
