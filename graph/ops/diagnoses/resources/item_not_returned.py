@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.graph.ops.diagnoses import words
@@ -16,6 +15,7 @@ from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
 from clew.graph.ops.diagnoses.significance import failed_waits, innermost_call, victims
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.graph.ops.facts.moments import Moments
 from clew.records.format.event import FLAG_BACK, Kind
 
 KIND = "item-not-returned"
@@ -24,6 +24,8 @@ _BASIS = "which items came back to the queue"
 LEAST_RETURNED = 2
 """The fewest returned items that make a queue a pool; there must also be at least as many as missing ones."""
 MOST_CLAIMS = 3
+MAIN_SHARE = 0.5
+"""The share of a wait during which the holder waited for something else."""
 
 Place = tuple[str, str]
 """A file, and the qualified name of the function that takes items there."""
@@ -50,12 +52,10 @@ def find(facts: Facts) -> list[Finding]:
             frame = words.own_frame(words.frames(facts, wait), facts)
             if frame is not None:
                 waits[wait.begin.channel, (frame.file, frame.function)].append(wait)
+    taken = {channel: _taken_by_place(facts, channel) for channel in {channel for channel, _ in waits}}
     found = []
     for (channel, place), own in waits.items():
-        takes = list(_takes(facts, channel, place))
-        finding = _finding(facts, own, takes, _first_puts(facts, channel))
-        if finding is not None:
-            found.append(finding)
+        found += _findings(facts, own, taken[channel].get(place, []), _first_puts(facts, channel))
     return found
 
 
@@ -74,27 +74,46 @@ def _first_puts(facts: Facts, channel: str) -> set[int]:
     return {graph.key(row) for row in sends if not int(graph.extensions.flags[graph.at("ext", row)]) & FLAG_BACK}
 
 
-def _takes(facts: Facts, channel: str, place: Place) -> Iterator[_Take]:
-    """Yield what the function at a place took from queues of a channel, by strand and row."""
+def _taken_by_place(facts: Facts, channel: str) -> dict[Place, list[_Take]]:
+    """Return what each function took from queues of a channel, by strand and row."""
     graph = facts.graph
-    backs: dict[int, list[int]] = defaultdict(list)
-    for row in _rows(facts, channel, Kind.SEND):
-        if int(graph.extensions.flags[graph.at("ext", row)]) & FLAG_BACK:
-            backs[graph.at("strand", row)].append(row)
-    own: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    by_strand: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for row in _rows(facts, channel, Kind.RECEIVE):
         taker, call = _taker(facts, row)
-        site = graph.sites[graph.at("site", call)] if call >= 0 else None
-        if site is not None and (site.file, site.qualname) == place:
-            own[graph.at("strand", taker)].append((taker, row, call))
-    for strand, taken in own.items():
+        if call >= 0:
+            by_strand[graph.at("strand", taker)].append((taker, row, call))
+    backs = _backs(facts, channel, set(by_strand))
+    found: dict[Place, list[_Take]] = defaultdict(list)
+    for strand, taken in by_strand.items():
         taken.sort()
         stops = [*(taker for taker, _, _ in taken[1:]), graph.strands[strand].stop]
         for (taker, row, call), following in zip(taken, stops, strict=True):
-            at = bisect_right(backs[strand], taker)
-            back = backs[strand][at] if at < len(backs[strand]) and backs[strand][at] < following else -1
+            at = bisect_right(backs[strand], (taker, len(graph)))
+            back = backs[strand][at][1] if at < len(backs[strand]) and backs[strand][at][0] < following else -1
             lost_in = _ended_around(facts, call) if back < 0 else -1
-            yield _Take(taker, strand, graph.at("ts", row), graph.key(row), back, call, lost_in)
+            site = graph.sites[graph.at("site", call)]
+            take = _Take(taker, strand, graph.at("ts", row), graph.key(row), back, call, lost_in)
+            found[site.file, site.qualname].append(take)
+    return found
+
+
+def _backs(facts: Facts, channel: str, takers: set[int]) -> dict[int, list[tuple[int, int]]]:
+    """Return the items that came back: for each strand, the row in it and the row of the SEND, ascending.
+
+    A task that took nothing gives an item back for the strand that waits for it, such as one that closes a connection.
+    """
+    graph = facts.graph
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for row in _rows(facts, channel, Kind.SEND):
+        if int(graph.extensions.flags[graph.at("ext", row)]) & FLAG_BACK:
+            strand, at = graph.at("strand", row), row
+            wait = facts.waiter_for(strand) if strand not in takers else None
+            if wait is not None:
+                strand, at = wait.strand, wait.begin.row
+            found[strand].append((at, row))
+    for rows in found.values():
+        rows.sort()
+    return found
 
 
 def _taker(facts: Facts, row: int) -> tuple[int, int]:
@@ -128,31 +147,58 @@ def _ended_around(facts: Facts, call: int) -> int:
     return outermost
 
 
-def _finding(facts: Facts, waits: list[Waiting], takes: list[_Take], first: set[int]) -> Finding | None:
-    graph, ends = facts.graph, Ends.of(facts)
+def _findings(facts: Facts, waits: list[Waiting], takes: list[_Take], first: set[int]) -> list[Finding]:
+    """Return one finding for all who waited while the same items were out."""
     returned = sum(take.back >= 0 for take in takes)
     items = sum(take.key in first for take in takes)
     if returned < max(LEAST_RETURNED, len(takes) - returned):
-        return None
+        return []
+    found: dict[tuple[int, ...], tuple[list[Waiting], list[_Take]]] = {}
     for wait in waits:
-        until = ends.until_ns(wait)
-        out = [take for take in takes if take.ns <= until and (take.back < 0 or graph.at("ts", take.back) > until)]
-        if not out or len(out) < items:
-            continue
-        lost = [take for take in out if take.lost_in >= 0 and graph.at("ts", graph.exit_of(take.lost_in)) <= until]
-        many = f"all {items} items of it were out" if items > 1 else "its only item was out"
-        rows = (*wait.rows, *(take.row for take in out))
-        claims = [Claim(f"{words.waited(facts, wait)} {words.ending(facts, wait)}; {many}.", rows)]
-        claims += [_lost_claim(facts, take) for take in lost] or [_held_claim(facts, take) for take in out]
-        return Finding(KIND, Reason.RESOURCE, tuple(claims[:MOST_CLAIMS]), victims(facts, waits), "inferred", _BASIS)
-    return None
+        out = _out(facts, wait, takes)
+        if out and len(out) >= items:
+            found.setdefault(tuple(take.row for take in out), ([], out))[0].append(wait)
+    return [_finding(facts, own, out, items) for own, out in found.values()]
 
 
-def _held_claim(facts: Facts, take: _Take) -> Claim:
-    ns = facts.graph.at("ts", take.back) if take.back >= 0 else -1
-    until = f"put it back at {words.offset(ns)}" if ns >= 0 else "did not put it back"
-    rows = (take.row, take.back) if take.back >= 0 else (take.row,)
-    return Claim(f"{_taken(facts, take)} and {until}.", rows)
+def _out(facts: Facts, wait: Waiting, takes: list[_Take]) -> list[_Take]:
+    """Return the takes of the items that were out when a wait ended; a lost one before all others."""
+    graph, until = facts.graph, Ends.of(facts).until_ns(wait)
+    out = [take for take in takes if take.ns <= until and (take.back < 0 or graph.at("ts", take.back) > until)]
+    return sorted(out, key=lambda take: not _is_lost(facts, take, until))
+
+
+def _is_lost(facts: Facts, take: _Take, until: int) -> bool:
+    return take.lost_in >= 0 and facts.graph.at("ts", facts.graph.exit_of(take.lost_in)) <= until
+
+
+def _finding(facts: Facts, waits: list[Waiting], out: list[_Take], items: int) -> Finding:
+    wait = waits[0]
+    until = Ends.of(facts).until_ns(wait)
+    lost = [take for take in out if _is_lost(facts, take, until)]
+    many = f"all {items} items of it were out" if items > 1 else "its only item was out"
+    rows = (*wait.rows, *(take.row for take in out))
+    claims = [Claim(f"{words.waited(facts, wait)} {words.ending(facts, wait)}; {many}.", rows)]
+    claims += [_lost_claim(facts, take) for take in lost] or [_held_claim(facts, take, wait) for take in out]
+    return Finding(KIND, Reason.RESOURCE, tuple(claims[:MOST_CLAIMS]), victims(facts, waits), "inferred", _BASIS)
+
+
+def _held_claim(facts: Facts, take: _Take, wait: Waiting) -> Claim:
+    """Tell who had an item, and what it waited for during most of the time that another one waited for the item."""
+    graph = facts.graph
+    rows: tuple[int, ...] = (take.row,)
+    text = f"{_taken(facts, take)} and did not put it back"
+    if take.back >= 0:
+        text = f"{_taken(facts, take)} and put it back at {words.offset(graph.at('ts', take.back))}"
+        rows = (take.row, take.back)
+    begin, until = max(wait.begin.ns, take.ns), Ends.of(facts).until_ns(wait)
+    own = Moments.of(facts).overlapping_ns(take.strand, begin, until)[1]
+    if own is not None and MAIN_SHARE * (until - begin) <= min(Ends.of(facts).until_ns(own), until) - max(
+        own.begin.ns, begin
+    ):
+        text += f"; meanwhile it {words.waited_for(facts, own, Ends.of(facts).lasted_ns(own))}"
+        rows = (*rows, *own.rows)
+    return Claim(f"{text}.", rows)
 
 
 def _taken(facts: Facts, take: _Take) -> str:

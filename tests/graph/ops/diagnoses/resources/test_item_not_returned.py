@@ -83,6 +83,41 @@ def test_items_in_use_are_named_with_the_time_of_their_return(run):
     assert text.endswith("and put it back at +0.32 s.")
 
 
+def test_waits_during_different_uses_have_findings_of_their_own(run):
+    pool = Pool(run, 1).use("a").use("b")
+    pool.take("a").wait("late").give("a").take("b").wait("later").give("b")
+    first, second = texts(run)
+    assert first.startswith("late waited") and "a took one at" in first
+    assert second.startswith("later waited") and "b took one at" in second
+
+
+def test_holder_that_waited_meanwhile_is_told_with_its_wait(run):
+    pool = Pool(run, 1).use("a").use("b").take("a")
+    pool.thread("a").fact(Kind.WAIT, 7, "asyncio.sleep", Wait(at=AT), at=pool.tick())
+    pool.wait()
+    pool.thread("a").fact(Kind.WAKE, 7, "asyncio.sleep", Wake("satisfied"), at=pool.tick())
+    pool.give("a")
+    (text,) = texts(run)
+    assert text.endswith("and put it back at +0.32 s; meanwhile it slept 303 ms (Pool.take, app.py:12).")
+
+
+def test_item_that_a_helper_task_puts_back_is_returned_by_the_one_that_waits_for_it(run):
+    pool = Pool(run, 1)
+    for number, name in enumerate(("a", "b", "c"), 1):
+        pool.take(name)
+        helper, key = f"close-{number}", pool.process.strand(f"close-{number}", 1)
+        if name == "c":
+            pool.wait()
+        pool.thread(name).fact(Kind.WAIT, key, "asyncio.task", Wait(target=key, at=AT), at=pool.tick())
+        main = pool.thread("MainThread").step(helper, at=pool.tick())
+        pool.number += 1
+        pool.free.append(pool.number)
+        main.send(pool.number, "queue", at=pool.tick(), flags=FLAG_BACK).stop(helper, at=pool.tick())
+        pool.thread(name).fact(Kind.WAKE, key, "asyncio.task", Wake("satisfied"), at=pool.tick()).exit("price")
+    (text,) = texts(run)
+    assert "its only item was out. c took one at" in text and "and put it back at" in text
+
+
 @pytest.mark.parametrize(
     "program",
     [
