@@ -43,8 +43,8 @@ def why_not(
         return
     click.echo(f"run {run.info.name} ({units.when(run.info.started)})")
     click.echo()
-    for claim in found.verdict:
-        click.echo(claim.text)
+    for sentence in (*found.limits, *(claim.text for claim in found.verdict)):
+        click.echo(sentence)
     if found.certainty != "recorded":
         known = "inferred from" if found.certainty == "inferred" else "not known:"
         click.echo(f"{known} {found.basis}" + (f"; try `{found.remedy}`" if found.remedy else ""))

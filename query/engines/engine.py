@@ -158,7 +158,16 @@ def _in_run_numbers(path: CriticalPath, joined: Partition, whole: Callable[[], C
         for segment in path.segments
     ]
     return GatheredPath(
-        path.graph, path.level, segments, path.total_ns, path.pieces, path.labels, path.since_ns, joined, whole
+        path.graph,
+        path.level,
+        segments,
+        path.total_ns,
+        path.pieces,
+        path.labels,
+        path.since_ns,
+        path.limits,
+        joined,
+        whole,
     )
 
 

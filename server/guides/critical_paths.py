@@ -128,8 +128,9 @@ class Paths(OfOneRun):
     def _path(self, _task: Task) -> Found:
         total = sum(segment.self_ns + segment.wait_ns for segment in self._segments)
         largest = sorted(self._segments, key=lambda segment: -(segment.self_ns + segment.wait_ns))
+        limits = "".join(f"{limit} " for limit in self._path_of(self._chosen).result.limits)
         return Found(
-            f"{units.duration(total)} in {units.count(len(self._segments), 'segment')}, "
+            f"{limits}{units.duration(total)} in {units.count(len(self._segments), 'segment')}, "
             f"{units.percent(sum(segment.wait_ns for segment in self._segments) / max(total, 1))} of it waiting; the "
             "largest:",
             ("function", "work", "waiting", "share"),

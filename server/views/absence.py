@@ -31,6 +31,8 @@ class AbsenceAnswer:
     remedy: str
     diagnosis: str
     """The kind of the finding that is part of the verdict, "" for none."""
+    limits: list[str]
+    """Sentences about what clew does not follow."""
 
 
 @dataclass(frozen=True)
@@ -64,4 +66,5 @@ def _told(session: Session, run: Run, text: str, found: Answer) -> AbsenceAnswer
         found.basis,
         found.remedy,
         found.finding.kind if found.finding else "",
+        list(found.limits),
     )

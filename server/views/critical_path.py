@@ -108,13 +108,13 @@ def path_result(session: Session, found: Found, path: CriticalPath, params: Crit
     segments = coalesce(_segments(path, gone), limit)
     return CriticalPathResult(
         run=session.ref(found.run),
-        title=f"{found.title}: {units.duration(path.total_ns)}",
+        title=f"{found.title}: {units.duration(path.total_ns)}" if segments else found.title,
         level=params.level,
         levels=_levels(level_names(path.graph)),
         segments=segments,
         hiddenSegments=len(path.segments) - sum(bool(segment.nodeId) for segment in segments),
         totalNs=float(path.total_ns),
-        message=several(found, shown=1),
+        message=" ".join(filter(None, [*path.limits, several(found, shown=1)])),
         gaps=gone.shown,
         hiddenGaps=gone.hidden,
         processes=processes(graph, (segment.process for segment in segments)),

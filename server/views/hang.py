@@ -16,6 +16,7 @@ from typing import Literal
 from clew.graph.ops.answer.hang import BRIEF_NS, Blocked, Hang, hang, pids_of_test, until
 from clew.graph.ops.answer.hang_stacks import hang_of_stacks
 from clew.graph.ops.facts.facts import Facts
+from clew.graph.ops.facts.unfollowed import limits, unfollowed
 from clew.records.attach import client, registry
 from clew.records.format.facts import Frame
 from clew.records.run.directory import RunInfo, list_runs, load_run, workspace_of
@@ -111,10 +112,12 @@ def of_run(session: Session, which: str, task: Task, pid: int = 0, test: str = "
     title += f", process {pid}" if pid else f", {test}" if test else ""
     title += f": now, {units.duration(float(now))} after its start" if live else ": at its end"
     made = _answer(found, title, "records")
-    if not Facts.of(run.graph).waits:
-        limit = "The run has no record of a wait: it was recorded by an older clew, or nothing ever waited."
-        made = replace(made, limits=[limit])
-    return replace(made, run=ref)
+    waited = bool(Facts.of(run.graph).waits)
+    passed = [time.row for time in unfollowed(run.graph) if time.until_ns is None or not waited]
+    known = list(limits(run.graph, passed))
+    if not waited and not known:
+        known = ["The run has no record of a wait: it was recorded by an older clew, or nothing ever waited."]
+    return replace(made, limits=known, run=ref)
 
 
 def _of_pid(session: Session, pid: int, task: Task) -> HangAnswer:

@@ -107,7 +107,7 @@ def path(
     session = open_session(workspace)
     target, walked = find_path(session, params, Task())
     found = path_result(session, target, walked, params)
-    if not found.segments:
+    if not found.segments and not walked.limits:
         message = found.message or f"{found.title}: no causes were recorded"
         raise NothingFound(message[:1].lower() + message[1:])
     branches = sorted(walked.branches(), key=lambda branch: branch.slack_ns)
@@ -123,7 +123,10 @@ def path(
     if verdict is not None:
         click.echo()
         for line in (verdict.title, *brief(verdict)):
-            click.echo(line)
+            if line not in walked.limits:  # the message has these
+                click.echo(line)
+    if not found.segments:
+        return
     click.echo()
     grid = table(
         "at", "self", "waiting", "slack", "10 % saves", level, "where it ran", "source",

@@ -90,6 +90,7 @@ def why(
         why_not(missing, event, options, workspace, as_json=as_json)
         return
     from clew.cli.output import answers
+    from clew.graph.ops.facts.unfollowed import unfollowed_at
     from clew.server.session.session import Task
     from clew.server.text.chain import causes_of
     from clew.server.views.answer import verdict
@@ -128,6 +129,10 @@ def why(
     for it in verdicts:
         click.echo()
         answers.print_verdict(it)
+        if unfollowed_at(graph, it.event) is not None:
+            if it.event in whole:
+                click.echo("\nNo causes are listed, because events of other tasks may be among them.")
+            continue
         if causes:
             answers.print_others(it)
             answers.print_causes(listed[it.event], command)

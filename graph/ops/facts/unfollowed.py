@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from clew.graph.model.graph import ExecutionGraph
 from clew.records.format.event import FLAG_OVER, UNFOLLOWED, Kind
 
@@ -51,6 +54,20 @@ def unfollowed_at(graph: ExecutionGraph, row: int) -> Unfollowed | None:
         return None
     strand, ns = graph.strand_of(row), graph.at("ts", row)
     return next((time for time in times if time.covers(strand.process, strand.thread, ns)), None)
+
+
+def are_unfollowed(graph: ExecutionGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return for each event whether the execution around it was not followed."""
+    found = np.zeros(len(rows), bool)
+    for time in unfollowed(graph):
+        strands = [
+            number
+            for number, strand in enumerate(graph.strands)
+            if (strand.process, strand.thread) == (time.process, time.thread)
+        ]
+        inside = np.isin(graph.strand[rows], strands) & (graph.ts[rows] >= time.since_ns)
+        found |= inside if time.until_ns is None else inside & (graph.ts[rows] <= time.until_ns)
+    return found
 
 
 def limits(graph: ExecutionGraph, events: Iterable[int]) -> tuple[str, ...]:

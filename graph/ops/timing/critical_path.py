@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.model.levels import LabelFunction, Labels, labels_of
+from clew.graph.ops.facts.unfollowed import are_unfollowed, limits
 from clew.graph.ops.slicing.interval import Slice
 from clew.graph.ops.timing.backward_pass import NO_PIECES, Pieces, walk_back
 from clew.graph.ops.timing.slack import Slack, slacks
@@ -74,6 +75,8 @@ class CriticalPath:
     labels: Labels = field(repr=False)
     since_ns: int | None = None
     """The start time requested for the path, or None for the whole path."""
+    limits: tuple[str, ...] = ()
+    """Sentences about code that was not followed: the path begins only after it, and is empty if it ends inside it."""
 
     def branches(self) -> list[Branch]:
         """Return the branches that the path waited for and that finished sooner, in the order in which the path
@@ -128,7 +131,7 @@ class CriticalPath:
 
     def project(self, level: str | LabelFunction) -> CriticalPath:
         """Return the same path with another level's labels. Adjacent segments with one label become one segment."""
-        return _project(self.graph, self.pieces, level, self.since_ns)
+        return _project(self.graph, self.pieces, level, self.since_ns, self.limits)
 
     def savings(self, percent: float) -> list[int]:
         """Return for each segment the nanoseconds saved in total if the segment's own work were `percent` % faster.
@@ -159,22 +162,38 @@ def critical_path(
     causes. The walk also passes through scopes that ran on the strand meanwhile (a pool thread's work items), even if
     the slice of causes lacks them. The strand could continue only after they ended. With `since_ns` the path begins
     at that time. An empty slice gives an empty path.
+
+    In a thread that was not followed, what ran before an event may belong to another task. The path therefore begins
+    after the last such event, and is empty if it would end there.
     """
     rows = slice_.events()
     if not len(rows):
-        labels = labels_of(graph, level)
-        return CriticalPath(graph, labels.level, [], 0, NO_PIECES, labels)
+        return _project(graph, NO_PIECES, level, since_ns, ())
     event = int(rows[graph.ts[rows] == graph.ts[rows].max()][-1])
-    return _project(graph, walk_back(graph, slice_, event, since_ns), level, since_ns)
+    pieces = walk_back(graph, slice_, event, since_ns)
+    passed = pieces.rows[are_unfollowed(graph, pieces.rows)]
+    if not len(passed):
+        return _project(graph, pieces, level, since_ns, ())
+    last = int(passed[-1])
+    if last == event:
+        pieces = NO_PIECES
+    else:
+        since_ns = graph.at("ts", last)
+        pieces = walk_back(graph, slice_, event, since_ns)
+    return _project(graph, pieces, level, since_ns, limits(graph, [last]))
 
 
-def _project(graph: ExecutionGraph, pieces: Pieces, level: str | LabelFunction, since_ns: int | None) -> CriticalPath:
+def _project(
+    graph: ExecutionGraph, pieces: Pieces, level: str | LabelFunction, since_ns: int | None, limited: tuple[str, ...]
+) -> CriticalPath:
     """Return one segment per row range with one label.
 
     The first segment of a piece also includes the way into it, the last segment the piece's slack. If an edge leads
     back in time because clocks differ, its target counts from the edge's source on.
     """
     labels = labels_of(graph, level)
+    if not len(pieces):
+        return CriticalPath(graph, labels.level, [], 0, pieces, labels, since_ns, limited)
     across = labels.level not in ("event", "function", "class")
     # A piece of one event has a single, empty gap.
     rows, bounds, single = pieces.rows, pieces.bounds, np.diff(pieces.bounds) == 1
@@ -224,4 +243,5 @@ def _project(graph: ExecutionGraph, pieces: Pieces, level: str | LabelFunction, 
     segments = [
         Segment(names[name], *rest) for name, *rest in zip(*(column.tolist() for column in columns), strict=True)
     ]
-    return CriticalPath(graph, labels.level, segments, segments[-1].end - segments[0].start, pieces, labels, since_ns)
+    total = segments[-1].end - segments[0].start
+    return CriticalPath(graph, labels.level, segments, total, pieces, labels, since_ns, limited)

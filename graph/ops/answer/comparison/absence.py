@@ -28,6 +28,7 @@ from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding
 from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.ops.facts.facts import Facts
+from clew.graph.ops.facts.unfollowed import limits
 from clew.records.format.event import Kind
 
 USUAL = 0.9
@@ -119,6 +120,9 @@ def _request_of(graph: ExecutionGraph, trail: Trail | None, row: int) -> int:
 def _in_execution(asked: _Asked, mine: Execution, likes: list[Execution]) -> Answer:
     """Answer for one execution. `likes` are those of this run."""
     graph, text, here, baseline = mine.graph, asked.text, asked.here, asked.baseline
+    if limited := limits(graph, [mine.root, *mine.rows[:1]]):
+        claim = Claim("Which steps are its own is not known.", (mine.root,))
+        return Answer(mine.root, (claim,), "unknown", "execution was not followed", limits=limited)
     if own := _first(mine, here):
         return _happened(mine, [mine], own)
     known, there = here, "here"

@@ -9,6 +9,8 @@ from clew.graph.ops.diagnoses import registry
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
 from clew.graph.ops.facts.facts import Facts
 from clew.graph.ops.facts.unfollowed import limits, unfollowed, unfollowed_at
+from clew.graph.ops.slicing.interval import slice_events
+from clew.graph.ops.timing.critical_path import critical_path
 from clew.records.format.event import FLAG_OVER, UNFOLLOWED, Kind
 
 TEXT = "gevent runs in this thread; clew does not follow its greenlets"
@@ -102,3 +104,19 @@ def test_unfollowed_run_without_marks_has_no_limits(run):
     run.process().thread().log("a")
     graph, _ = build(run.write())
     assert limits(graph, range(len(graph))) == ()
+
+
+def test_critical_path_begins_after_code_that_was_not_followed(run):
+    process = run.process()
+    loop, worker = process.thread("loop"), process.thread("worker")
+    begin(loop, at=0)
+    loop.enter("other", at=10).send("job", at=50).log("in the loop", at=60)
+    worker.join("job", at=70).enter("work", at=80).log("in the worker", at=90)
+    graph = run.graph()
+    rows = logged(graph)
+    inside = critical_path(graph, slice_events(graph, [rows["in the loop"]]))
+    assert (inside.segments, inside.total_ns, inside.branches(), inside.slacks()) == ([], 0, [], [])
+    assert inside.limits == inside.project("process").limits == limits(graph, [rows["in the loop"]])
+    after = critical_path(graph, slice_events(graph, [rows["in the worker"]]))
+    assert [(segment.label, segment.start, segment.self_ns) for segment in after.segments] == [("app:work", 50, 20)]
+    assert after.limits == inside.limits
