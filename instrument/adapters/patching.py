@@ -135,8 +135,10 @@ def hook(
     def finish(result: Any) -> None:
         token = tokens.stack.pop() if tokens.stack else None
         if token is not None and leave is not None:
-            with contextlib.suppress(Exception):
+            try:
                 leave(token, result)
+            except Exception:  # here and below: `contextlib.suppress` would be a good part of a hook's time
+                return
 
     def fail(_exception: BaseException) -> None:
         finish(None)
@@ -158,8 +160,10 @@ def hook_end(function: Any, ended: Callable[[Any, BaseException | None], None]) 
         return
 
     def end(raised: bool, outcome: Any, subject: Any) -> None:
-        with contextlib.suppress(Exception):
+        try:
             ended(subject, outcome if raised else None)
+        except Exception:
+            return
 
     at_exit, at_unwind = (Call(Quiet(functools.partial(end, raised)), (0,)) for raised in (False, True))
     _place(function, _calling(Probes(0, after_exit=at_exit, after_unwind=at_unwind)))
@@ -201,8 +205,12 @@ def hook_return(
     cells = {place for place, name in enumerate(code.co_varnames[:parameters], 1) if name in code.co_cellvars}
 
     def end(*values: Any) -> None:
-        with contextlib.suppress(Exception):
-            returned(*(value.cell_contents if place in cells else value for place, value in enumerate(values)))
+        try:
+            if cells:
+                values = tuple(value.cell_contents if place in cells else value for place, value in enumerate(values))
+            returned(*values)
+        except Exception:
+            return
 
     def start(*values: Any) -> None:
         if enter is not None:
@@ -229,8 +237,10 @@ def calling_stores(
     """
 
     def observe(*values: Any) -> None:
-        with contextlib.suppress(Exception):
+        try:
             stored(*values)
+        except Exception:
+            return
 
     # A `Quiet` in the class is not bound to the instance, so it gets only the values; its call is invisible.
     method = "__delitem__" if len(names) == 1 else "__setitem__"

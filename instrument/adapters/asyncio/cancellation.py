@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from clew.instrument.adapters.patching import hook, when_imported
+from clew.instrument.adapters.patching import calling_stores, hook, operate, when_imported
 from clew.instrument.propagation.traceparent import fresh_key
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.interned_strings import intern
@@ -82,12 +82,14 @@ def _patch_scopes(module: Any) -> None:
     channel = intern("anyio.scope")
     scopes: dict[int, _Asking] = {}
     """For whom each scope asks, by its address: set when the scope is cancelled, before its first request."""
-    expiring: list[object] = []
+    timing: list[object] = []
+    """The scopes of which `_timeout` asks whether their time is up."""
 
     def asked(scope: Any) -> None:
+        deadline = any(scope is each for each in timing)
+        timed(scope)
         if scope._cancel_called:
             return
-        deadline = any(scope is each for each in expiring)
         if len(scopes) >= _MOST_SCOPES:
             scopes.clear()
         host = scope._host_task
@@ -97,22 +99,21 @@ def _patch_scopes(module: Any) -> None:
         core.cancel_asked(owner, channel, host.get_name() if host else "", True, None)
         core.asking(*before)
 
-    def timing_out(scope: Any) -> object:
-        if scope._deadline == float("inf"):
-            return None
+    def times(scope: Any) -> None:
         if scope._host_task is not None:
             core.limit_task(scope._host_task, True)
-        expiring.append(scope)
-        return scope
+        timing.append(scope)
 
-    def timed_out(scope: object, _result: Any) -> None:
-        expiring[:] = [each for each in expiring if each is not scope]
+    def timed(scope: object) -> None:
+        timing[:] = [each for each in timing if each is not scope]
 
     def delivering(scope: Any, origin: Any = None) -> _Asking | None:
         return scopes.get(id(scope if origin is None else origin))
 
     hook(scope_class.cancel, asked)
-    hook(scope_class._timeout, timing_out, timed_out)
+    # Scopes without a deadline, which are most, store neither.
+    stores = calling_stores("loop", times, ("self",)) | calling_stores("_timeout_handle", timed, ("self",))
+    operate(scope_class._timeout, stores=stores)
     _on_behalf(scope_class._deliver_cancellation, delivering, scope_class._deliver_cancellation.__code__.co_argcount)
 
 

@@ -33,11 +33,13 @@ def limit_of(task: Any) -> float | None:
     deadlines = [block._when for block in _blocks.get(core.strand_key(task), ()) if block._when is not None]
     backend: Any = sys.modules.get("anyio._backends._asyncio")
     state = backend._task_states.get(task) if backend is not None else None
-    scope = state.cancel_scope if state is not None else None
-    while scope is not None:
+    scope, shielded = state.cancel_scope if state is not None else None, False
+    while scope is not None and not shielded:
         deadlines.append(scope._deadline)
-        scope = None if scope._shield else scope._parent_scope
+        scope, shielded = scope._parent_scope, scope._shield
     deadlines = [deadline for deadline in deadlines if type(deadline) in (int, float) and deadline != math.inf]
+    if not deadlines and scope is None:
+        core.limit_task(task, False)  # its further waits need not ask, until a limit begins
     return _remaining(min(deadlines)) if deadlines else None
 
 
@@ -53,18 +55,15 @@ def _patch_timeouts(module: Any) -> None:
     timeout = module.Timeout
 
     def entering(block: Any) -> None:
-        task = sys.modules["asyncio.tasks"].current_task()
-        key = core.strand_key(task)
         block._clew_site = core.stack_site()
-        if key and block._when is not None:
-            _blocks.setdefault(key, []).append(block)
-            core.limit_task(task, True)
 
-    def rescheduled(block: Any) -> None:
-        key = core.strand_key(block._task)
-        if key and block not in _blocks.get(key, ()):
-            _blocks.setdefault(key, []).append(block)
+    def rescheduled(block: Any, when: object) -> None:  # also by `__aenter__`
+        key = core.strand_key(block._task) if when is not None and block._state is module._State.ENTERED else 0
+        if key:
             core.limit_task(block._task, True)
+            blocks = _blocks.setdefault(key, [])
+            if block not in blocks:
+                blocks.append(block)
 
     def leaving(block: Any) -> None:
         key = core.strand_key(block._task)
@@ -75,7 +74,7 @@ def _patch_timeouts(module: Any) -> None:
             del _blocks[key]
 
     hook(timeout.__aenter__, entering)
-    hook(timeout.reschedule, rescheduled)
+    hook(timeout.reschedule, rescheduled, parameters=2)
     hook(timeout.__aexit__, leaving)
 
 

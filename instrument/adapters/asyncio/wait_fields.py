@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import math
 import sys
 from collections.abc import Iterable
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from clew.instrument.recorder.core import core
 
 MOST_TARGETS = 16
-
-
-def fields(**values: Any) -> bytes:
-    """Return members of a JSON object; a value of None, 0, "" or an empty list is left out."""
-    given = {name: value for name, value in values.items() if value}
-    return json.dumps(given, separators=(",", ":"))[1:-1].encode()
 
 
 def seconds(limit: object) -> float | None:
@@ -32,11 +27,18 @@ def ends_of(futures: Iterable[Any], limit: object = None) -> bytes:
             tasks.append(future)
             if len(tasks) == MOST_TARGETS:
                 break
-    keys = [core.strand_key(task) for task in tasks]
-    if len(tasks) != 1:
-        return fields(targets=keys, limit=seconds(limit))
-    name = task_type.get_name(tasks[0])
-    return fields(target=keys[0], name=name if type(name) is str else "", limit=seconds(limit))
+    members = []  # not by `json`, which takes three times as long
+    if len(tasks) == 1:
+        members.append(f'"target":{core.strand_key(tasks[0])}')
+        name = task_type.get_name(tasks[0])
+        if type(name) is str:
+            members.append(f'"name":{encode_basestring_ascii(name)}')
+    elif tasks:
+        members.append(f'"targets":[{",".join(str(core.strand_key(task)) for task in tasks)}]')
+    allowed = seconds(limit)
+    if allowed and math.isfinite(allowed):
+        members.append(f'"limit":{allowed}')
+    return ",".join(members).encode()
 
 
 def blocking(name: str, channel: int, waiters: str) -> dict[str, tuple[object, tuple[str, ...]]]:
