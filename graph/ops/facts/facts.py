@@ -168,12 +168,17 @@ class Facts:
 
     @cached_property
     def ended(self) -> dict[int, Fact[Ended]]:
-        """How tasks ended that did not return, by strand."""
-        found = {}
+        """How tasks ended that did not return, by strand.
+
+        The destruction of a task counts, not a failure after it: a coroutine that is closed then may wake its task again.
+        """
+        found: dict[int, Fact[Ended]] = {}
         for fact in Records(self.graph, Kind.ENDED, Ended).all():
             strand = self.strand_with_key(fact.process, fact.key)
             if strand >= 0 or fact.text.end != "pending":  # whoever drops a task records that end
-                found[fact.strand if strand < 0 else strand] = fact
+                own = fact.strand if strand < 0 else strand
+                if own not in found or found[own].text.end != "pending":
+                    found[own] = fact
         return found
 
     @cached_property

@@ -400,6 +400,11 @@ def _destroyed(builder: Builder, healthy: bool) -> Fault:
         loop.end(channel="gc", at=43 * MS)
     if not healthy:
         builder.stop(loop, starter, 44)
+        if builder.random.random() < 0.5:  # the end of its coroutine cancelled what it waited for, which woke the task
+            builder.step(loop, task, 45)
+            builder.wake(loop, key, "asyncio.event", 46, "cancelled")
+            loop.fact(Kind.ENDED, builder.process.strand(task, loop.serial), "asyncio.task", Ended("failed"))
+            builder.stop(loop, task, 47)
         builder.step(loop, starter, 50)
         builder.stop(loop, starter, 51)
     loop.exit("run", at=4000 * MS)

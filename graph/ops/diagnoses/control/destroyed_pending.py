@@ -20,7 +20,7 @@ def _finding(facts: Facts, lost: Lost) -> Finding:
     strand = facts.graph.strands[lost.strand]
     started, rows = was_started(facts, lost)
     waits = facts.waits_of.of(lost.strand)
-    wait = waits[-1] if waits and waits[-1].wake is None else None
+    wait = next(iter(waits.take(waits.covers(lost.ns))), None)
     text = words.who(facts, lost.strand) + (f", {started}," if started else "")
     text += f" waited for {words.thing(wait, facts)}{words.place(wait, facts)}" if wait else " had not ended"
     rows = (*rows, *(wait.rows if wait else (strand.start,)))
