@@ -186,11 +186,11 @@ def _finding(facts: Facts, waits: list[Waiting], out: list[_Take], items: int) -
 def _held_claim(facts: Facts, take: _Take, wait: Waiting) -> Claim:
     """Tell who had an item, and what it waited for during most of the time that another one waited for the item."""
     graph = facts.graph
-    rows: tuple[int, ...] = (take.row,)
+    rows: tuple[int, ...] = (take.call, take.row)
     text = f"{_taken(facts, take)} and did not put it back"
     if take.back >= 0:
         text = f"{_taken(facts, take)} and put it back at {words.offset(graph.at('ts', take.back))}"
-        rows = (take.row, take.back)
+        rows = (take.call, take.row, take.back)
     begin, until = max(wait.begin.ns, take.ns), Ends.of(facts).until_ns(wait)
     own = Moments.of(facts).overlapping_ns(take.strand, begin, until)[1]
     if own is not None and MAIN_SHARE * (until - begin) <= min(Ends.of(facts).until_ns(own), until) - max(
@@ -221,8 +221,8 @@ def _lost_claim(facts: Facts, take: _Take) -> Claim:
         if fact is not None:
             name = fact.channel.rpartition(".")[2] if fact.channel.startswith("builtins.") else fact.channel
             by, row = f"{name}: {fact.text.message}" if fact.text.message else name, fact.row
-        return Claim(f"{who}; {by} ended {place} before it was put back.", (take.row, row, end))
+        return Claim(f"{who}; {by} ended {place} before it was put back.", (take.call, take.row, row, end))
     ended = facts.ended.get(take.strand)
     if ended is not None and ended.text.end == "cancelled":
-        return Claim(f"{who}; {place} was cancelled before it was put back.", (take.row, end, ended.row))
-    return Claim(f"{who}; {place} ended without putting it back.", (take.row, end))
+        return Claim(f"{who}; {place} was cancelled before it was put back.", (take.call, take.row, end, ended.row))
+    return Claim(f"{who}; {place} ended without putting it back.", (take.call, take.row, end))
