@@ -24,7 +24,9 @@ OPENS = (Kind.ENTER, Kind.RESUME)
 CLOSES = (Kind.EXIT, Kind.UNWIND, Kind.SUSPEND)
 _PLACE = re.compile(r"([\w.<>]+), ([\w.<>-]+\.pyx?):(\d+)")
 _OFFSET = re.compile(r"\+(\d+\.\d\d) s")
-_LASTED = re.compile(r"(?:\bwaited|\bslept|\bran|\bkept the event loop of \S+ for) (\d+(?:\.\d+)?) (s|ms|µs)\b")
+_LASTED = re.compile(
+    r"(?:\bwaited|\bslept|\bran|\bkept the event loop of \S+ for|\d s, for) (\d+(?:\.\d+)?) (s|ms|µs)\b"
+)
 _UNITS = {"s": 1e9, "ms": 1e6, "µs": 1e3}
 _STOPPED = ("cancelled", "timeout")
 Place = tuple[str, str, int]

@@ -319,9 +319,21 @@ def _occupied(builder: Builder, healthy: bool) -> Fault:
 
 @plant("loop-blocked")
 def _blocked(builder: Builder, healthy: bool) -> Fault:
+    """A step keeps its loop for long, or to the end of the recording; in a healthy program it is short, or ends."""
     loop, busy, other = builder.thread(), builder.name(), builder.name()
-    lasted = builder.random.uniform(1, 80) if healthy else builder.random.uniform(110, 900)
-    handle = builder.name()
+    handle, random = builder.name(), builder.random
+    if random.random() < 0.3:
+        builder.step(loop, other, 10)
+        builder.wait(loop, builder.key(), "asyncio.sleep", 11)
+        builder.stop(loop, other, 12)
+        builder.step(loop, busy, 20)
+        loop.enter("app:crunch", at=22 * MS)
+        if healthy:
+            loop.suspend("app:crunch", at=int(random.uniform(23, 90) * MS))
+            builder.stop(loop, busy, 91)
+            loop.exit("run", at=4000 * MS)
+        return Fault("loop-blocked", (busy, other, "crunch"), (other,))
+    lasted = random.uniform(1, 80) if healthy else random.uniform(110, 900)
     builder.step(loop, busy, 20)
     loop.send(handle, channel="asyncio.handle", at=21 * MS)
     loop.enter("app:crunch", at=22 * MS)

@@ -18,6 +18,9 @@ from tests.support.diagnoses import (
     endless_reschedule,
     exception_not_taken,
     generator,
+    item_not_returned,
+    left_open,
+    loop_not_woken,
     race,
     reply_of_another,
     starved,
@@ -25,17 +28,20 @@ from tests.support.diagnoses import (
 )
 from tests.support.diagnoses.made import Made
 
-MAKERS: dict[str, Callable[[Random, bool], Made]] = {
-    "cancellation-swallowed": cancellation_swallowed.make,
-    "cancellation-spread": cancellation_spread.make,
-    "cancellation-misdirected": cleanup_interrupted.make,
-    "closed-before-use": closed_before_use.make,
-    "endless-reschedule": endless_reschedule.make,
-    "exception-never-taken": exception_not_taken.make,
-    "race": race.make,
-    "reply-of-another": reply_of_another.make,
-    "starved": starved.make,
-    "wake-up-lost": wake_up_lost.make,
+Maker = Callable[[Random, bool], Made]
+MAKERS: dict[str, tuple[Maker, ...]] = {
+    "cancellation-swallowed": (cancellation_swallowed.make,),
+    "cancellation-spread": (cancellation_spread.make,),
+    "cancellation-misdirected": (cleanup_interrupted.make, left_open.make),
+    "closed-before-use": (closed_before_use.make,),
+    "endless-reschedule": (endless_reschedule.make,),
+    "exception-never-taken": (exception_not_taken.make,),
+    "item-not-returned": (item_not_returned.make,),
+    "loop-not-woken": (loop_not_woken.make,),
+    "race": (race.make,),
+    "reply-of-another": (reply_of_another.make,),
+    "starved": (starved.make,),
+    "wake-up-lost": (wake_up_lost.make,),
 }
 MADE = sorted({*MAKERS, *generator.PLANTS})
 
@@ -59,7 +65,7 @@ def made_program(kind: str, seed: int, fault: bool) -> Iterator[MadeProgram]:
     """Make a program with a fault of a kind, or a near miss of it; delete its files afterwards."""
     random = Random(f"{kind} {seed} {fault}")
     if kind in MAKERS:
-        one = MAKERS[kind](random, fault)
+        one = random.choice(MAKERS[kind])(random, fault)
         made = MadeProgram(one.graph(), one.folder, one.run.folder, tuple(one.fault.split()))
     else:
         other = generator.program(random, kind if fault else None, near=kind)

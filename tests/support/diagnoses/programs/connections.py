@@ -150,20 +150,13 @@ def race(source: Source) -> None:
     """A write that is lost between a read and a write of another strand; or the near miss: something orders them."""
     source.asynchronous = source.random.random() < 0.5
     first, second = source.names = tuple(source.strands(2))
-    shape = "" if source.fault else source.pick("joined", "atomic" if source.asynchronous else "joined")
-    entry = source.name(NOUNS)
+    shape = "" if source.fault else source.pick("joined", *(["atomic"] if source.asynchronous else []))
     source.spec = "define app:State.put key name as entry;\nuse app:State.take key name as entry;\n"
     values = {
         "work": source.name(),
-        "entry": entry,
-        "first": first,
-        "second": second,
+        "entry": source.name(NOUNS),
         "question": source.question,
-        "pause": "pass"
-        if shape == "atomic"
-        else ("await asyncio.sleep(pause)" if source.asynchronous else "time.sleep(pause)"),
-        "way": "async def" if source.asynchronous else "def",
-        "between": "",
+        "pause": "pass" if shape == "atomic" else "await asyncio.sleep(pause)",
     }
     source.add(
         """
@@ -177,52 +170,29 @@ def race(source: Source) -> None:
             def take(self, name):
                 return self.values[name]
 
-        $way $work(state, pause):
+        async def $work(state, pause):
             total = state.take("$entry")
             $pause
             state.put("$entry", total + 1)
         """,
         **values,
     )
-    outer = source.nested(f"{values['work']}(state, pause)", "state, pause")
-    if source.asynchronous:
-        make = "asyncio.create_task({}, name='{}')"
-        calls = [
-            make.format(outer.replace("pause", pause), name) for name, pause in ((first, "0.04"), (second, "0.01"))
-        ]
-        if shape == "joined":
-            start = "\n".join(f"await {call}" for call in calls)
-        else:
-            start = f"await asyncio.gather({', '.join(calls)})"
-        source.add(
-            """
-            async def scenario():
-                state = State()
-                state.put("$entry", 0)
-                $start
-                if state.take("$entry") != 2:
-                    log.error("$question")
-            """,
-            start=start,
-            **values,
-        )
-        return
-    make = "threading.Thread(target=lambda: {}, name='{}')"
-    calls = [make.format(outer.replace("pause", pause), name) for name, pause in ((first, "0.08"), (second, "0.03"))]
-    start = f"threads = [{', '.join(calls)}]\n" + (
-        "for each in threads:\n    each.start()\n    each.join()"
-        if shape == "joined"
-        else "for each in threads:\n    each.start()\nfor each in threads:\n    each.join()"
-    )
+    outer = source.nested(f"{values['work']}(state, pause)", "state, pause").partition("(")[0]
     source.add(
         """
-        def scenario():
+        async def scenario():
             state = State()
             state.put("$entry", 0)
-            $start
+            $first
+            $joined
+            $second
+            $finish
             if state.take("$entry") != 2:
                 log.error("$question")
         """,
-        start=start,
+        first=source.start("first", f"{outer}(state, 0.08)", first),
+        second=source.start("second", f"{outer}(state, 0.03)", second),
+        joined=source.finish("first") if shape == "joined" else "pass",
+        finish=source.finish("first", "second"),
         **values,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from tests.support.diagnoses.programs import connections, locks, tasks, work
+from tests.support.diagnoses.programs import cancellations, connections, holders, locks, loops, lost, pools
 from tests.support.diagnoses.programs.noise import noise
 from tests.support.diagnoses.programs.source import Source
 
@@ -13,21 +13,25 @@ KINDS: dict[str, Callable[[Source], None]] = {
     function.__name__.replace("_", "-"): function
     for function in (
         locks.wait_circle,
-        locks.retaken_by_holder,
-        locks.lock_held_at_fork,
-        locks.holder_ended,
+        holders.retaken_by_holder,
+        holders.lock_held_at_fork,
+        holders.holder_ended,
         locks.held_by_waiter,
         locks.serialized_by_lock,
-        work.slot_leaked,
-        work.executor_occupied,
-        work.loop_blocked,
-        work.endless_reschedule,
-        work.starved,
-        tasks.wake_up_lost,
-        tasks.cancellation_swallowed,
-        tasks.cancellation_misdirected,
-        tasks.cancellation_spread,
-        tasks.exception_never_taken,
+        pools.slot_leaked,
+        pools.item_not_returned,
+        pools.executor_occupied,
+        loops.loop_blocked,
+        loops.loop_not_woken,
+        loops.endless_reschedule,
+        loops.starved,
+        cancellations.wake_up_lost,
+        cancellations.cancellation_swallowed,
+        cancellations.cancellation_misdirected,
+        cancellations.cancellation_spread,
+        lost.exception_never_taken,
+        lost.giver_lost,
+        lost.destroyed_pending,
         connections.reply_of_another,
         connections.closed_before_use,
         connections.race,

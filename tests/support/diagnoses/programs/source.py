@@ -75,8 +75,56 @@ class Source:
         return [self.strand() for _ in range(count)]
 
     def add(self, text: str, **values: object) -> None:
-        """Append a part, with the values in place of `$name`s. A value of several lines gets the indentation of its place."""
-        self.parts.append(filled(text, **values))
+        """Append a part, with the values in place of `$name`s. A value of several lines gets the indentation of its place.
+
+        A part that is written with coroutines is made one of threads if the program is not asynchronous.
+        """
+        part = filled(text, **values)
+        self.parts.append(part if self.asynchronous else _with_threads(part))
+
+    def limit(self) -> float:
+        """Return a time limit in seconds that passes soon."""
+        return self.random.randrange(80, 250) / 1000
+
+    def lock(self) -> str:
+        """Return the class of a lock."""
+        return "asyncio.Lock" if self.asynchronous else self.pick("threading.Lock", "threading.RLock")
+
+    def within(self, call: str, limit: object) -> str:
+        """Return the expression that waits by a call for a time, such as `lock.acquire(timeout=0.1)`."""
+        if self.asynchronous:
+            return f"await asyncio.wait_for({call}, {limit})"
+        return f"{call[:-1]}{'' if call.endswith('()') else ', '}timeout={limit})"
+
+    def limited(self, call: str, limit: object, otherwise: str, then: str = "") -> str:
+        """Return the statements that wait by a call for a time, and what to do if it passes, or after the wait."""
+        if self.asynchronous or ".get(" in call or ".put(" in call:
+            wait = self.within(call, limit)
+            if self.asynchronous and self.random.random() < 0.5:
+                wait = f"async with asyncio.timeout({limit}): await {call}"
+            late = "TimeoutError" if self.asynchronous else "(queue.Empty, queue.Full)"
+            text = f"try:\n    {wait}\nexcept {late}:\n    {otherwise}"
+        else:
+            text = f"if not {self.within(call, limit)}:\n    {otherwise}"
+        return f"{text}\nelse:\n    {then}" if then else text
+
+    def start(self, variable: str, call: str, name: str) -> str:
+        """Return the statements that start a task or thread with a name for a call."""
+        if self.asynchronous:
+            return f'{variable} = asyncio.create_task({call}, name="{name}")'
+        return f'{variable} = threading.Thread(target=lambda: {call}, name="{name}")\n{variable}.start()'
+
+    def finish(self, *variables: str) -> str:
+        """Return the statements that wait for the ends of tasks or threads, whichever these are."""
+        if self.asynchronous:
+            return f"await asyncio.gather({', '.join(variables)}, return_exceptions=True)"
+        return "\n".join(f"{variable}.join()" for variable in variables)
+
+    def later(self, seconds: float, function: str) -> str:
+        """Return the statement that makes the event loop or a thread call a function later."""
+        if self.asynchronous:
+            return f"asyncio.get_running_loop().call_later({seconds}, {function})"
+        return f"threading.Timer({seconds}, {function}).start()"
 
     def nested(self, call: str, arguments: str = "") -> str:
         """Put a call into up to three functions, each of which calls the next; return the call of the outermost.
@@ -110,6 +158,16 @@ def filled(text: str, **values: object) -> str:
         for name in sorted(values, key=len, reverse=True):
             lines = [part for line in lines for part in _put(line, f"${name}", str(values[name]))]
     return "\n".join(lines) + "\n"
+
+
+def _with_threads(text: str) -> str:
+    """Return a program of coroutines as one of threads."""
+    for old, new in (
+        ("async ", ""), ("await ", ""), ("asyncio.sleep", "time.sleep"), ("asyncio.Queue", "queue.Queue"),
+        ("asyncio.", "threading."),
+    ):  # fmt: skip
+        text = text.replace(old, new)
+    return text
 
 
 def _put(line: str, name: str, value: str) -> list[str]:

@@ -1,36 +1,18 @@
 """A thread that makes a task ready without waking the task's event loop, and threads that do it right."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from clew.graph.ops.diagnoses.control.loop_not_woken import find
 from clew.graph.ops.facts.facts import Facts
-from clew.records.format.event import Kind
-from clew.records.format.facts import Frame, Wait, Wake
-
-MS = 1_000_000
-AT = (Frame("/src/app.py", 12, "show"),)
+from tests.support.diagnoses.loop_not_woken import make, write
+from tests.support.diagnoses.made import check
+from tests.support.examples import examples
 
 
-def texts(run, *, late_ms=1700, safe=False, busy=False):
-    """Write a task `show` that waits for a queue, and a thread `sensor` that puts into the queue at 400 ms."""
-    process = run.process()
-    loop, sensor = process.thread(), process.thread("sensor")
-    loop.step("show", at=100 * MS).enter("show").suspend("show").fact(Kind.WAIT, 5, "asyncio.queue", Wait(at=AT)).stop(
-        "show"
-    )
-    if busy:
-        loop.step("work", at=350 * MS).enter("work")
-    sensor.enter("read", at=390 * MS).send("reading", "asyncio.queue", at=400 * MS).send(
-        "handle", "asyncio.handle"
-    ).exit("read")
-    if busy:
-        loop.exit("work", at=(390 + late_ms) * MS).stop("work")
-    then = (400 + late_ms) * MS
-    if safe:
-        loop.begin("handle", "asyncio.handle", at=then).send("own", "asyncio.handle").end()
-    loop.step("show", at=then + MS).join("own" if safe else "handle", "asyncio.handle")
-    loop.fact(Kind.WAKE, 5, "asyncio.queue", Wake()).resume("show").receive("reading", "asyncio.queue")
-    loop.log("late", level=40).exit("show").stop("show")
+def texts(run, **case):
+    write(run.process(), **case)
     return [found.text for found in find(Facts.of(run.graph()))]
 
 
@@ -49,3 +31,15 @@ def test_task_that_another_thread_made_ready_without_a_wake_up_is_named(run):
 )
 def test_other_thread_that_made_a_task_ready_is_no_finding(run, case):
     assert texts(run, **case) == []
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(st.integers(0, 1 << 40))
+def test_loop_not_woken_planted_is_found_and_named(seed):
+    check(find, make, seed, fault=True)
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(st.integers(0, 1 << 40))
+def test_loop_not_woken_near_miss_finds_nothing(seed):
+    check(find, make, seed, fault=False)

@@ -1,64 +1,16 @@
 """Items of a queue that serves as a pool: taken and not put back, still in use, or never meant to come back."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from clew.graph.ops.diagnoses.resources.item_not_returned import find
 from clew.graph.ops.facts.facts import Facts
 from clew.records.format.event import FLAG_BACK, Kind
-from clew.records.format.facts import Exception_, Frame, Wait, Wake
-
-MS = 1_000_000
-AT = (Frame("/src/app.py", 12, "Pool.take"),)
-
-
-class Pool:
-    """A queue with `size` items that threads take with Pool.take and put back with Pool.give."""
-
-    def __init__(self, run, size=2, flags=FLAG_BACK):
-        self.process, self.flags, self.ns, self.number = run.process(), flags, 0, size
-        self.threads = {}
-        main = self.thread("MainThread")
-        self.free = list(range(size))
-        for item in self.free:
-            main.send(item, "queue", at=self.tick())
-
-    def tick(self, ms=1):
-        self.ns += ms * MS
-        return self.ns
-
-    def thread(self, name):
-        if name not in self.threads:
-            self.threads[name] = self.process.thread(name)
-        return self.threads[name]
-
-    def take(self, name):
-        thread = self.thread(name)
-        thread.enter("price", at=self.tick()).enter("Pool.take", at=self.tick())
-        thread.receive(self.free.pop(0), "queue", at=self.tick())
-        thread.exit("Pool.take", at=self.tick())
-        return self
-
-    def give(self, name):
-        self.number += 1
-        self.free.append(self.number)
-        self.thread(name).send(self.number, "queue", at=self.tick(), flags=self.flags)
-        self.thread(name).exit("price", at=self.tick())
-        return self
-
-    def use(self, name):
-        return self.take(name).give(name)
-
-    def fail(self, name):
-        thread = self.thread(name)
-        thread.fact(Kind.EXCEPTION, 5, "builtins.ValueError", Exception_("no item 7", "raised", AT), at=self.tick())
-        thread.unwind("price", at=self.tick())
-        return self
-
-    def wait(self, name="late", end="timeout"):
-        thread = self.thread(name).enter("Pool.take", at=self.tick())
-        thread.fact(Kind.WAIT, 99, "queue", Wait(at=AT), at=self.tick())
-        thread.fact(Kind.WAKE, 99, "queue", Wake(end), at=self.tick(300))
-        return self
+from clew.records.format.facts import Wait, Wake
+from tests.support.diagnoses.item_not_returned import AT, Pool, make
+from tests.support.diagnoses.made import check
+from tests.support.examples import examples
 
 
 def texts(run):
@@ -66,7 +18,7 @@ def texts(run):
 
 
 def test_items_lost_by_exceptions_are_named_with_their_takers(run):
-    pool = Pool(run).use("web-1").use("web-2").use("web-1")
+    pool = Pool(run.process()).use("web-1").use("web-2").use("web-1")
     pool.take("web-1").fail("web-1").take("web-2").fail("web-2").wait()
     (text,) = texts(run)
     assert text.startswith(
@@ -77,14 +29,14 @@ def test_items_lost_by_exceptions_are_named_with_their_takers(run):
 
 
 def test_items_in_use_are_named_with_the_time_of_their_return(run):
-    Pool(run, 1).use("web-1").use("web-2").take("web-1").wait().give("web-1")
+    Pool(run.process(), 1).use("web-1").use("web-2").take("web-1").wait().give("web-1")
     (text,) = texts(run)
     assert "its only item was out. web-1 took one at +0.02 s (Pool.take, app.py:" in text
     assert text.endswith("and put it back at +0.32 s.")
 
 
 def test_waits_during_different_uses_have_findings_of_their_own(run):
-    pool = Pool(run, 1).use("a").use("b")
+    pool = Pool(run.process(), 1).use("a").use("b")
     pool.take("a").wait("late").give("a").take("b").wait("later").give("b")
     first, second = texts(run)
     assert first.startswith("late waited") and "a took one at" in first
@@ -92,7 +44,7 @@ def test_waits_during_different_uses_have_findings_of_their_own(run):
 
 
 def test_holder_that_waited_meanwhile_is_told_with_its_wait(run):
-    pool = Pool(run, 1).use("a").use("b").take("a")
+    pool = Pool(run.process(), 1).use("a").use("b").take("a")
     pool.thread("a").fact(Kind.WAIT, 7, "asyncio.sleep", Wait(at=AT), at=pool.tick())
     pool.wait()
     pool.thread("a").fact(Kind.WAKE, 7, "asyncio.sleep", Wake("satisfied"), at=pool.tick())
@@ -102,7 +54,7 @@ def test_holder_that_waited_meanwhile_is_told_with_its_wait(run):
 
 
 def test_item_that_a_helper_task_puts_back_is_returned_by_the_one_that_waits_for_it(run):
-    pool = Pool(run, 1)
+    pool = Pool(run.process(), 1)
     for number, name in enumerate(("a", "b", "c"), 1):
         pool.take(name)
         helper, key = f"close-{number}", pool.process.strand(f"close-{number}", 1)
@@ -121,14 +73,26 @@ def test_item_that_a_helper_task_puts_back_is_returned_by_the_one_that_waits_for
 @pytest.mark.parametrize(
     "program",
     [
-        lambda run: Pool(run).use("a").use("a").use("b").take("a").fail("a").wait(),
-        lambda run: Pool(run, 1).use("a").use("a").take("a").fail("a").wait(end="satisfied"),
-        lambda run: Pool(run, 2, flags=0).use("a").use("b").take("a").fail("a").take("b").fail("b").wait(),
-        lambda run: Pool(run, 1).use("a").take("a").fail("a").wait(),
-        lambda run: Pool(run, 1).use("a").use("b").wait(),
+        lambda run: Pool(run.process()).use("a").use("a").use("b").take("a").fail("a").wait(),
+        lambda run: Pool(run.process(), 1).use("a").use("a").take("a").fail("a").wait(end="satisfied"),
+        lambda run: Pool(run.process(), flags=0).use("a").use("b").take("a").fail("a").take("b").fail("b").wait(),
+        lambda run: Pool(run.process(), 1).use("a").take("a").fail("a").wait(),
+        lambda run: Pool(run.process(), 1).use("a").use("b").wait(),
     ],
     ids=["an item is free", "the wait got one", "a work queue", "too few came back", "all are back"],
 )
 def test_near_miss_is_no_finding(run, program):
     program(run)
     assert texts(run) == []
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(st.integers(0, 1 << 40))
+def test_item_not_returned_planted_is_found_and_named(seed):
+    check(find, make, seed, fault=True)
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(st.integers(0, 1 << 40))
+def test_item_not_returned_near_miss_finds_nothing(seed):
+    check(find, make, seed, fault=False)

@@ -1,143 +1,16 @@
-"""Programs in which work cannot begin: slots that leak, executors whose workers wait, event loops without a free moment."""
+"""Programs whose event loop does not run what is ready: it is kept, busy with others, or asleep."""
 
 from __future__ import annotations
 
-from tests.support.diagnoses.programs.source import NOUNS, VERBS, Source
-
-
-def slot_leaked(source: Source) -> None:
-    """Tasks that take slots and end without giving them back; or the near miss: they do, or another task gives it back."""
-    source.asynchronous = True
-    capacity = source.random.randrange(1, 4)
-    takers, waiter = source.strands(capacity), source.strand()
-    source.names, source.any_of = (waiter,), tuple(takers)
-    shape = "" if source.fault else source.pick("finally", "another")
-    values = {
-        "fetch": source.name(),
-        "slots": source.name(NOUNS),
-        "takers": takers,
-        "capacity": capacity,
-        "waiter": waiter,
-        "limit": source.random.randrange(60, 200) / 1000 if shape != "another" else 5,
-        "question": source.question,
-        "back": "$slots.release()" if shape == "finally" else "pass",
-        "fail": source.fault and source.random.random() < 0.5,
-        "Semaphore": source.pick("Semaphore", "BoundedSemaphore"),
-        "other": f"loop.call_later(0.02, {'$slots'}.release)" if shape == "another" else "pass",
-    }
-    source.add(
-        """
-        async def $fetch($slots):
-            await $slots.acquire()
-            try:
-                await asyncio.sleep(0.005 if $fail else 20)
-                if $fail:
-                    raise ConnectionError("gone")
-                $slots.release()
-            finally:
-                $back
-
-        async def ask($slots):
-            try:
-                await asyncio.wait_for($slots.acquire(), $limit)
-            except asyncio.TimeoutError:
-                log.error("$question")
-        """,
-        **values,
-    )
-    call = source.nested(f"{values['fetch']}({values['slots']})", str(values["slots"]))
-    source.add(
-        """
-        async def scenario():
-            loop = asyncio.get_running_loop()
-            $slots = asyncio.$Semaphore($capacity)
-            tasks = [asyncio.create_task($call, name=name) for name in $takers]
-            await asyncio.sleep(0.01)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            $other
-            await asyncio.create_task(ask($slots), name="$waiter")
-        """,
-        call=call,
-        **values,
-    )
-
-
-def executor_occupied(source: Source) -> None:
-    """Work that needs a worker of the pool whose workers wait for it; or the near miss: there are workers enough."""
-    source.asynchronous = source.random.random() < 0.5
-    workers = source.random.randrange(1, 4)
-    prefix, outer, inner = source.strand(), source.name(), source.name()
-    source.names = (prefix, outer)
-    shape = "" if source.fault else source.pick("larger", "other")
-    values = {
-        "prefix": prefix,
-        "outer": outer,
-        "inner": inner,
-        "workers": workers,
-        "size": workers * 3 if shape == "larger" else workers,
-        "question": source.question,
-        "limit": source.random.randrange(100, 300) / 1000,
-        "inner_pool": "other" if shape == "other" else "pool",
-    }
-    source.add(
-        """
-        pool = ThreadPoolExecutor($size, thread_name_prefix="$prefix")
-        other = ThreadPoolExecutor($workers)
-        gate = threading.Barrier($workers)
-
-        def $inner():
-            return 1
-        """,
-        **values,
-    )
-    if source.asynchronous:
-        source.add(
-            """
-            async def ask():
-                return await asyncio.get_running_loop().run_in_executor($inner_pool, $inner)
-
-            def $outer(loop):
-                gate.wait()
-                try:
-                    return asyncio.run_coroutine_threadsafe(ask(), loop).result($limit)
-                except TimeoutError:
-                    log.error("$question")
-
-            async def scenario():
-                loop = asyncio.get_running_loop()
-                await asyncio.gather(*[loop.run_in_executor(pool, $outer, loop) for _ in range($workers)])
-            """,
-            **values,
-        )
-        return
-    source.add(
-        """
-        def $outer():
-            gate.wait()
-            try:
-                return $inner_pool.submit($inner).result($limit)
-            except TimeoutError:
-                log.error("$question")
-        """,
-        **values,
-    )
-    call = source.nested("pool.submit(" + outer + ")")
-    source.add(
-        """
-        def scenario():
-            for future in [$call for _ in range($workers)]:
-                future.result()
-        """,
-        call=call,
-        **values,
-    )
+from tests.support.diagnoses.programs.source import VERBS, Source
 
 
 def loop_blocked(source: Source) -> None:
-    """A call that keeps the event loop while another task is ready; or the near miss: it runs in a thread."""
+    """A call that keeps the event loop for long or for good; or the near miss: it runs in a thread."""
     source.asynchronous = True
+    if source.fault and source.random.random() < 0.3:
+        _loop_kept(source)
+        return
     busy, victim = source.strands(2)
     crunch = source.name()
     source.names = (busy, victim, crunch)
@@ -190,6 +63,107 @@ def loop_blocked(source: Source) -> None:
         gate=gate,
         call=call,
         **values,
+    )
+
+
+def _loop_kept(source: Source) -> None:
+    """A step that has not ended when a thread tells that the loop does nothing else."""
+    busy, victim = source.strands(2)
+    crunch = source.name()
+    source.names = (busy, victim, crunch)
+    values = {"crunch": crunch, "busy": busy, "victim": victim, "question": source.question}
+    source.add(
+        """
+        beats = []
+
+        def watch():
+            time.sleep(0.1)
+            while beats and time.monotonic() - beats[-1] < 1.2:
+                time.sleep(0.02)
+            log.error("$question")
+            os._exit(0)
+
+        async def beat():
+            while True:
+                beats.append(time.monotonic())
+                await asyncio.sleep(0.02)
+
+        async def $crunch():
+            await asyncio.sleep(0.03)
+            while True:
+                $work
+        """,
+        work=source.pick("pass", "time.sleep(0.005)"),
+        **values,
+    )
+    call = source.nested(f"{crunch}()")
+    source.add(
+        """
+        async def scenario():
+            threading.Thread(target=watch, daemon=True).start()
+            victim = asyncio.create_task(beat(), name="$victim")
+            await asyncio.create_task($call, name="$busy")
+        """,
+        call=call,
+        **values,
+    )
+
+
+def loop_not_woken(source: Source) -> None:
+    """A thread that makes a task ready without waking its loop; or the near miss: it wakes the loop, or the loop polls."""
+    source.asynchronous = True
+    sensor, victim = source.names = tuple(source.strands(2))
+    shape = "" if source.fault else source.pick("safe", "polls")
+    made, wait, call, value = source.random.choice(
+        [
+            ("asyncio.Queue()", "await box.get()", "box.put_nowait", "1"),
+            ("asyncio.Event()", "await box.wait()", "box.set", ""),
+            ("asyncio.get_running_loop().create_future()", "await box", "box.set_result", "1"),
+        ]
+    )
+    source.add(
+        """
+        given = []
+
+        def $read(box, loop):
+            time.sleep(0.15)
+            given.append(time.monotonic())
+            $give
+
+        async def $show(box):
+            $wait
+            if time.monotonic() - given[0] > 0.3:
+                log.error("$question")
+        """,
+        read=source.name(),
+        show=source.name(),
+        give=f"loop.call_soon_threadsafe({call}{f', {value}' if value else ''})"
+        if shape == "safe"
+        else f"{call}({value})",
+        wait=wait,
+        question=source.question,
+    )
+    read, show = (line.split("def ")[1].partition("(")[0] for line in source.parts[-1].splitlines() if "def " in line)
+    outer = source.nested(f"{show}(box)", "box")
+    source.add(
+        """
+        async def scenario():
+            box, loop = $made, asyncio.get_running_loop()
+            victim = asyncio.create_task($outer, name="$victim")
+            thread = threading.Thread(target=lambda: $read(box, loop), name="$sensor")
+            thread.start()
+            for _ in range($times):
+                await asyncio.sleep($pause)
+            await victim
+            thread.join()
+        """,
+        made=made,
+        outer=outer,
+        read=read,
+        victim=victim,
+        sensor=sensor,
+        times=40 if shape == "polls" else 1,
+        pause=0.02 if shape == "polls" else source.random.randrange(700, 900) / 1000,
     )
 
 

@@ -1,4 +1,4 @@
-"""Programs whose tasks are cancelled, or fail: lost wake-ups, swallowed cancellations, interrupted clean-ups, exceptions."""
+"""Programs whose tasks are cancelled while others need them to go on, to stop, or to clean up."""
 
 from __future__ import annotations
 
@@ -182,50 +182,6 @@ def cancellation_misdirected(source: Source) -> None:
             await asyncio.wait({task})
             if link.open:
                 log.error("$question")
-        """,
-        call=call,
-        **values,
-    )
-
-
-def exception_never_taken(source: Source) -> None:
-    """A task that fails and that nobody asks; or the near miss: somebody awaits it or takes its exception."""
-    source.asynchronous = True
-    (strand,) = tuple(source.strands(1))
-    error = source.pick("KeyError", "ValueError", "ConnectionError", "RuntimeError")
-    source.names = (strand, error)
-    take = {
-        "": source.pick("kept.clear()", "pass", "await asyncio.wait(kept)"),
-        "await": "try:\n    await kept[0]\nexcept Exception:\n    pass",
-        "gather": "await asyncio.gather(*kept, return_exceptions=True)",
-        "callback": "kept[0].add_done_callback(lambda task: task.exception())",
-        "asked": "await asyncio.wait(kept)\nlog.info('failed with %s', kept[0].exception())",
-    }
-    shape = "" if source.fault else source.pick(*[name for name in take if name])
-    source.question = "Task exception was never retrieved"
-    values = {
-        "work": source.name(),
-        "strand": strand,
-        "error": error,
-        "ms": source.random.randrange(1, 9),
-        "take": take[shape],
-    }
-    source.add(
-        """
-        async def $work(number):
-            await asyncio.sleep(0.00$ms)
-            raise $error(f"no entry {number}")
-        """,
-        **values,
-    )
-    call = source.nested(f"{values['work']}(number)", "number")
-    source.add(
-        """
-        async def scenario():
-            number = 7
-            kept = [asyncio.create_task($call, name="$strand")]
-            $take
-            await asyncio.sleep(0.05)
         """,
         call=call,
         **values,
