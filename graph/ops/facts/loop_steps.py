@@ -11,6 +11,8 @@ from clew.graph.model.graph import ExecutionGraph
 from clew.records.format.event import Kind
 
 HANDLE = "asyncio.handle"
+OPENING_ROWS = 16
+"""The number of a step's first rows among which its first call is."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,12 @@ def open_steps(graph: ExecutionGraph, until_ns: int, least_ns: int) -> list[Loop
         if step.ns >= least_ns and graph.at("inner", step.end) >= 0 and not _ran_since(graph, step):
             found.append(step)
     return found
+
+
+def opening_row(graph: ExecutionGraph, start: int, stop: int) -> int:
+    """Return the row in which the first recorded function of a step begins or continues, -1 for none."""
+    rows = range(start, min(stop, start + OPENING_ROWS))
+    return next((row for row in rows if graph.kind[row] in (Kind.ENTER, Kind.RESUME)), -1)
 
 
 def _ran_since(graph: ExecutionGraph, step: LoopStep) -> bool:

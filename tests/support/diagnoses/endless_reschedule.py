@@ -15,6 +15,8 @@ def make(random: Random, fault: bool) -> Made:
     shape = "" if fault else random.choice(["pauses", "short", "ends", "different"])
     length = random.randrange(5, 60) if shape == "short" else random.randrange(120, 200)
     tasks = random.random() < 0.5
+    stalled = random.randrange(length) if fault else -1
+    """The run in which the thread has no processor for a while."""
     thread.send(0, "asyncio.handle")
     for number in range(length):
         if shape == "pauses":
@@ -24,7 +26,10 @@ def make(random: Random, fault: bool) -> Made:
             thread.step(f"{task}-{number}").join(number, "asyncio.handle")
         else:
             thread.begin(number)
-        thread.enter(name).send(number + 1, "asyncio.handle").exit(name)
+        thread.enter(name).send(number + 1, "asyncio.handle")
+        if number == stalled:
+            made.run.clock.now += 150_000_000
+        thread.exit(name)
         thread.stop(f"{task}-{number}") if tasks else thread.end()
         if random.random() < 0.1:
             made.noise(noise)

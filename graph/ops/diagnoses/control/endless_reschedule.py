@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.graph.model.graph import I64, ExecutionGraph, RegionKind
+from clew.graph.model.graph import I64, ExecutionGraph, RegionKind, Strand
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.places import in_brackets, place
+from clew.graph.ops.diagnoses.significance import victims
 from clew.graph.ops.diagnoses.words import offset, seconds
 from clew.graph.ops.facts.facts import Facts
 from clew.records.format.event import Kind
@@ -27,37 +28,56 @@ _LOOK = 6
 
 
 @dataclass
-class _Chain:
+class Chain:
+    """Runs of one function, each scheduled by the run before it."""
+
+    site: int
+    """The function."""
     first: int
+    """The row in which the first run begins."""
     last: int
     length: int
+    """The number of runs."""
     pauses: list[int]
+    """The time between each run and the next one, in ns."""
 
 
 def find(facts: Facts) -> list[Finding]:
     """Return the endless chains of a run, at most one for each function and process."""
-    chains: dict[tuple[int, int], _Chain] = {}
+    return [_finding(facts, chain) for chain in endless_chains(facts)]
+
+
+def endless_chains(facts: Facts) -> list[Chain]:
+    """Return the longest endless chain of each function and process; the result is cached with the graph."""
+    known: list[Chain] | None = facts.graph.answers.get("endless chains")
+    if known is None:
+        known = facts.graph.answers["endless chains"] = _endless_chains(facts)
+    return known
+
+
+def _endless_chains(facts: Facts) -> list[Chain]:
+    chains: dict[tuple[int, int], Chain] = {}
     starts = _runs(facts)
     graph = facts.graph
-    named: dict[int, tuple[int, _Chain]] = {}
+    named: dict[int, tuple[int, Chain]] = {}
     for unit, row, source, source_unit, site in starts:
         before = named.get(source_unit)
         pause = graph.at("ts", row) - graph.at("ts", source)
         if before and before[0] == site:
             old = before[1]
-            chain = _Chain(old.first, row, old.length + 1, old.pauses)
+            chain = Chain(site, old.first, row, old.length + 1, old.pauses)
             chain.pauses.append(pause)
         else:
-            chain = _Chain(row, row, 1, [])
+            chain = Chain(site, row, row, 1, [])
         named[unit] = (site, chain)
         key = (graph.process_of(row).index, site)
         if key not in chains or chain.length > chains[key].length:
             chains[key] = chain
-    found = []
-    for (process, site), chain in chains.items():
-        if chain.length >= FEWEST and np.median(chain.pauses) <= LONGEST_PAUSE and _goes_on(facts, process, chain):
-            found.append(_finding(facts, site, chain))
-    return found
+    return [
+        chain
+        for (process, _site), chain in chains.items()
+        if chain.length >= FEWEST and np.median(chain.pauses) <= LONGEST_PAUSE and _goes_on(facts, process, chain)
+    ]
 
 
 def _runs(facts: Facts) -> list[tuple[int, int, int, int, int]]:
@@ -103,7 +123,7 @@ def _functions(graph: ExecutionGraph, rows: I64) -> I64:
     return found
 
 
-def _goes_on(facts: Facts, process: int, chain: _Chain) -> bool:
+def _goes_on(facts: Facts, process: int, chain: Chain) -> bool:
     """Return whether the chain did not stop before the recording of its process did.
 
     It goes on if less time passed after its last run than ten of its pauses or a hundredth of its duration took.
@@ -118,10 +138,10 @@ def _goes_on(facts: Facts, process: int, chain: _Chain) -> bool:
     return max(ends) - last <= max(10 * max(chain.pauses), (last - first) // 100)
 
 
-def _finding(facts: Facts, site: int, chain: _Chain) -> Finding:
+def _finding(facts: Facts, chain: Chain) -> Finding:
     graph = facts.graph
     begin, end = graph.at("ts", chain.first), graph.at("ts", chain.last)
-    name = graph.sites[site].qualname.rpartition(".<locals>.")[2]
+    name = graph.sites[chain.site].qualname.rpartition(".<locals>.")[2]
     first_call = next(row for row in range(chain.first, chain.first + _LOOK + 1) if graph.at("kind", row) == Kind.ENTER)
     strand = graph.at("strand", chain.last)
     claims = (
@@ -132,10 +152,15 @@ def _finding(facts: Facts, site: int, chain: _Chain) -> Finding:
         ),
         Claim(f"It still did when the recording ended, {seconds(end - begin)} later.", (chain.first, chain.last)),
     )
-    process = graph.strands[strand].process
-    waits = facts.waits.take(facts.waits.ended("never", "timeout"))
-    victims = tuple(
-        Victim(wait.strand, wait.begin.row, -1)
-        for wait in waits.take((waits.process == process) & (waits.until_ns(facts.last_ns) > begin))
-    )
-    return Finding(KIND, Reason.CONTROL, claims, (*victims, Victim(strand, chain.last, -1)))
+    own = graph.strands[strand]
+    waits = [
+        wait
+        for wait in facts.waits.take(facts.waits.ended("never", "timeout"))
+        if wait.until_ns(facts.last_ns) > begin and _runs_on(graph.strands[wait.strand], own)
+    ]
+    return Finding(KIND, Reason.CONTROL, claims, (*victims(facts, waits), Victim(strand, chain.last, -1)))
+
+
+def _runs_on(strand: Strand, loop: Strand) -> bool:
+    """Return whether a strand is a task on the thread of an event loop."""
+    return strand.kind == "task" and (strand.process, strand.thread) == (loop.process, loop.thread)

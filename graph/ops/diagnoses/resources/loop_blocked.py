@@ -3,7 +3,8 @@
 A step of a task or a callback must have taken at least 100 ms, the limit of asyncio's own debug mode. Another task or callback
 must have been late by at least 50 ms: its handle was made during the step and ran right after it, or its time limit passed
 that much earlier. A timer does not say when it was due; so handles that were made before the step do not count. A step that
-never ended must have taken a second while another task of the thread waited.
+never ended must have taken a second while another task of the thread waited. A step of a function that reschedules itself
+without end does not count: the chain kept the loop, and one long step among thousands is a step without a processor.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.control.endless_reschedule import endless_chains
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.significance import victims
 from clew.graph.ops.facts.facts import Facts, Waiting
-from clew.graph.ops.facts.loop_steps import HANDLE, LoopStep, long_steps, open_steps
+from clew.graph.ops.facts.loop_steps import HANDLE, LoopStep, long_steps, open_steps, opening_row
 from clew.graph.ops.facts.moments import Moments
 from clew.records.format.event import Kind
 
@@ -42,6 +44,8 @@ def find(facts: Facts) -> list[Finding]:
     times = graph.ts[sources]
     found: dict[tuple[int, int], list[Finding]] = {}
     for step in steps:
+        if _is_of_endless_chain(facts, step):
+            continue
         low, high = np.searchsorted(times, [step.begin_ns, step.end_ns - LATE_NS + 1]).tolist()
         late = _ready(facts, step, sources[low:high].tolist(), targets[low:high].tolist())
         waits = _overdue(facts, step)
@@ -49,6 +53,18 @@ def find(facts: Facts) -> list[Finding]:
             finding, site = _finding(facts, step, late, waits)
             found.setdefault((step.strand, site), []).append(finding)
     return [*never, *(_longest(findings) for findings in found.values())]
+
+
+def _is_of_endless_chain(facts: Facts, step: LoopStep) -> bool:
+    """Return whether a step is a run of a function that reschedules itself without end on the same thread."""
+    graph = facts.graph
+    own, opening = graph.strands[step.strand], opening_row(graph, step.begin, step.end)
+    for chain in endless_chains(facts) if opening >= 0 else []:
+        runs = graph.strand_of(chain.last)
+        same_thread = (runs.process, runs.thread) == (own.process, own.thread)
+        if same_thread and chain.site == graph.at("site", opening) and graph.at("ts", chain.first) <= step.begin_ns:
+            return True
+    return False
 
 
 def _never_ended(facts: Facts, step: LoopStep) -> list[Finding]:

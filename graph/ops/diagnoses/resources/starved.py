@@ -19,7 +19,7 @@ from clew.graph.ops.causes.state_waits import edges_into
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.facts.facts import Facts
-from clew.graph.ops.facts.loop_steps import HANDLE, LoopStep, long_steps
+from clew.graph.ops.facts.loop_steps import HANDLE, LoopStep, long_steps, opening_row
 from clew.records.format.event import Kind
 
 KIND = "starved"
@@ -37,7 +37,6 @@ MOST_STEPS = 2000
 """The most steps of one late task's time that are read, from the last one back."""
 MOST_EVIDENCE = 200
 """The most steps that a finding names."""
-MOST_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -154,14 +153,8 @@ def _function(facts: Facts, step: LoopStep) -> int:
 
 def _outermost(facts: Facts, start: int, stop: int) -> int:
     """Return the site of the first recorded function that rows enter or continue, -1 if there is none."""
-    row = _opening(facts, start, stop)
+    row = opening_row(facts.graph, start, stop)
     return facts.graph.at("site", row) if row >= 0 else -1
-
-
-def _opening(facts: Facts, start: int, stop: int) -> int:
-    """Return the row in which this function begins or continues, -1 for none."""
-    kinds, last = facts.graph.kind, min(stop, start + MOST_ROWS)
-    return next((row for row in range(start, last) if kinds[row] in (Kind.ENTER, Kind.RESUME)), -1)
 
 
 def _finding(facts: Facts, cases: list[tuple[_Late, _Busy]]) -> Finding:
@@ -182,7 +175,7 @@ def _finding(facts: Facts, cases: list[tuple[_Late, _Busy]]) -> Finding:
         Claim(
             f"Meanwhile {place} took {words.seconds(total)} of the event loop of {strand.thread_name} in "
             f"{len(busy.steps)} steps{among}, none longer than {words.seconds(most)}.",
-            tuple(row for step in steps for row in (_opening(facts, step.begin, step.end), step.end)),
+            tuple(row for step in steps for row in (opening_row(facts.graph, step.begin, step.end), step.end)),
         ),
     ]
     others = [case[0] for case in cases if graph.at("strand", case[0].target) != strand.index]
