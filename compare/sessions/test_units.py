@@ -221,10 +221,7 @@ def _times(flows: Flows, above: I64, traversal: _Traversal) -> npt.NDArray[np.fl
 def _payloads(run: OpenRun, name: str) -> list[int]:
     """Return the events by which the plugin recorded values of a name."""
     graph = run.graph
-    if name not in graph.channel_ids:
-        return []
-    rows = graph.rows_of([Kind.PAYLOAD])
-    found: list[int] = rows[graph.extensions.channel[graph.ext[rows]] == graph.channel_ids[name]].tolist()
+    found: list[int] = graph.rows_of([Kind.PAYLOAD], name).tolist()
     return found
 
 

@@ -440,6 +440,12 @@ class ExecutionGraph:
             return -1 if first else self.at("inner", event - 1)
         return self.at("inner", event)
 
+    def with_callers(self, call: int) -> Iterator[int]:
+        """Yield a call's ENTER, then those of the calls around it, the innermost first; nothing for -1."""
+        while call >= 0:
+            yield call
+            call = self.enclosing_call(call)
+
     def exit_of(self, enter: int) -> int:
         """Return the EXIT or UNWIND of a call, -1 when it never ended. Raises KeyError when `enter` does not open a call."""
         return int(self.calls.exit[self.calls.find(enter)])
@@ -463,11 +469,18 @@ class ExecutionGraph:
         site = self.sites[self.at("site", event) or self.function_site(event)]
         return (site.file, site.line) if site.file else None
 
-    def rows_of(self, kinds: Iterable[int]) -> I64:
-        """Return the events of some kinds, ascending."""
+    def rows_of(self, kinds: Iterable[int], channel: str | None = None) -> I64:
+        """Return the events of some kinds, ascending; with a channel, only its own."""
         chosen = np.zeros(256, bool)
         chosen[list(kinds)] = True
-        return np.flatnonzero(chosen[self.kind])
+        if channel is None:
+            return np.flatnonzero(chosen[self.kind])
+        number = self.channel_ids.get(channel)
+        if number is None:
+            return np.zeros(0, np.int64)
+        rows = np.flatnonzero(chosen[self.kind] & (self.ext >= 0))
+        found: I64 = rows[self.extensions.channel[self.ext[rows]] == number]
+        return found
 
     @cached_property
     def event_process(self) -> U32:

@@ -24,7 +24,7 @@ from clew.query.engines.partial_slice import Mail, Search, SliceOptions, search
 from clew.query.engines.partition import Partition
 from clew.query.engines.partition_files import Manifest, read_part
 from clew.query.fields import column
-from clew.query.operators.events.requests import request_roots, requests_named
+from clew.query.operators.events.requests import request_roots
 from clew.query.operators.events.where import matching
 from clew.query.plan import Condition
 from clew.records.format.event import Kind
@@ -137,7 +137,7 @@ class Worker:
         if isinstance(source, int):
             return self._slice(source).events()
         if isinstance(source, tuple):
-            return requests_named(graph, source[1])
+            return graph.rows_of([Kind.REQUEST], source[1])
         return np.arange(len(graph), dtype=np.int64)
 
     def choose(self, source: Source, conditions: tuple[Condition, ...]) -> tuple[I64, I64]:

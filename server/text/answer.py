@@ -128,15 +128,11 @@ def tell_edge(graph: ExecutionGraph, edge: int, target: int) -> str:
 def own_location(graph: ExecutionGraph, event: int) -> Location | None:
     """Return the line of the program where an event happened; for an event in a library, the nearest caller's line."""
     found = location(graph, event)
-    call = graph.enclosing_call(event)
-    place = found
-    while place is not None and library_place(place.path) and call >= 0:
-        site = graph.sites[graph.at("site", call)]
-        place = Location(site.file, site.line) if site.file else None
-        if place is not None and not library_place(place.path):
-            return place
-        call = graph.enclosing_call(call)
-    return found
+    if found is None or not library_place(found.path):
+        return found
+    around = graph.with_callers(graph.enclosing_call(event))
+    sites = (graph.sites[graph.at("site", call)] for call in around)
+    return next((Location(site.file, site.line) for site in sites if site.file and not library_place(site.file)), found)
 
 
 def how_sure(verdict: Verdict) -> str:

@@ -142,7 +142,7 @@ def until(graph: ExecutionGraph, now_ns: int, *, live: bool) -> dict[int, int]:
 
 def pids_of_test(graph: ExecutionGraph, test: str) -> set[int]:
     """Return the process that ran a test last, and those that it started; {0} if the test was not recorded."""
-    rows = [row for row in graph.rows_of([Kind.REQUEST]).tolist() if graph.channel(row) == test]
+    rows = graph.rows_of([Kind.REQUEST], test).tolist()
     if not rows:
         return {0}
     first = graph.processes[graph.strand_of(max(rows, key=lambda row: graph.at("ts", row))).process]

@@ -7,6 +7,8 @@ counts until the call waits or receives again.
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 
 from clew.graph.ops.diagnoses.significance import FAILED_NS, innermost_call
@@ -65,15 +67,7 @@ def _is_near(facts: Facts, wait: Waiting, row: int) -> bool:
 
 def calls_around(facts: Facts, row: int) -> list[int]:
     """Return the calls around a row in its strand, innermost first; a call's ENTER is in the call."""
-    graph = facts.graph
-    if row < 0:
-        return []
-    call = graph.call_of(row)
-    found: list[int] = []
-    while call >= 0 and len(found) < MOST_CALLS:
-        found.append(call)
-        call = graph.enclosing_call(call)
-    return found
+    return list(islice(facts.graph.with_callers(facts.graph.call_of(row)), MOST_CALLS)) if row >= 0 else []
 
 
 def is_fresh(facts: Facts, target: int, row: int, *, started: bool = False) -> bool:

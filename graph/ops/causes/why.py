@@ -143,7 +143,7 @@ class _Joins:
 
     def __init__(self, graph: ExecutionGraph, event: int) -> None:
         self.graph = graph
-        self.open = {graph.owner_of(event), *enclosing(graph, event)} - {-1}
+        self.open = {graph.owner_of(event), *graph.with_callers(graph.enclosing_call(event))} - {-1}
         self.edges = [
             edge
             for edge in edges_into(graph, int(graph.region[event]), event)
@@ -328,16 +328,6 @@ def next_(graph: ExecutionGraph, event: int) -> int:
     while row <= last and graph.region[row] != region:
         row += 1
     return row if row <= last else -1
-
-
-def enclosing(graph: ExecutionGraph, event: int) -> list[int]:
-    """Return the ENTER events of the calls around an event, innermost first."""
-    found = []
-    call = graph.enclosing_call(event)
-    while call >= 0:
-        found.append(call)
-        call = graph.enclosing_call(call)
-    return found
 
 
 def cause(graph: ExecutionGraph, event: int) -> int:

@@ -72,14 +72,10 @@ def outermost_call(facts: Facts, row: int) -> int:
     region, call, found = graph.at("region", row), graph.call_of(row), -1
     if call < 0 and row > graph.strand_of(row).start and graph.at("kind", row - 1) == Kind.SUSPEND:
         call = graph.call_of(row - 1)  # a task's wait is recorded after the suspensions of its calls
-    for _depth in range(1000):
-        if call < 0 or graph.at("region", call) != region:
+    for around in graph.with_callers(call):
+        if graph.at("region", around) != region:
             break
-        try:
-            place = graph.calls.find(call)
-        except KeyError:
-            break
-        found, call = call, int(graph.calls.caller[place])
+        found = around
     return found
 
 

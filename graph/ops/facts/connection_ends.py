@@ -50,6 +50,14 @@ class _End:
     lost: bool = False
 
 
+def byte_rows(graph: ExecutionGraph) -> I64:
+    """Return the records of writes to connections, of reads from them and of their ends, by time."""
+    rows = graph.rows_of([Kind.SEND, Kind.JOIN], "socket")
+    rows = rows[graph.extensions.flags[graph.ext[rows]] & FLAG_BYTES > 0]
+    ordered: I64 = rows[np.argsort(graph.ts[rows], kind="stable")]
+    return ordered
+
+
 class ConnectionEnds:
     """The ends of all connections of a run."""
 
@@ -69,7 +77,7 @@ class ConnectionEnds:
     def _ends(self) -> dict[tuple[int, int], _End]:
         graph = self.graph
         found: dict[tuple[int, int], _End] = defaultdict(_End)
-        for row in self._rows.tolist():
+        for row in byte_rows(graph).tolist():
             sends = graph.at("kind", row) == Kind.SEND
             end = found[graph.strand_of(row).process, graph.key(row) ^ (not sends)]
             text = graph.text(row)
@@ -84,17 +92,6 @@ class ConnectionEnds:
                 end.used.append(row)
                 (end.written if sends else end.arrived).append(row)
         return dict(found)
-
-    @cached_property
-    def _rows(self) -> I64:
-        graph = self.graph
-        rows = graph.rows_of([Kind.SEND, Kind.JOIN])
-        rows = rows[graph.ext[rows] >= 0]
-        ext = graph.ext[rows]
-        socket = graph.channel_ids.get("socket", -1)
-        rows = rows[(graph.extensions.channel[ext] == socket) & (graph.extensions.flags[ext] & FLAG_BYTES > 0)]
-        ordered: I64 = rows[np.argsort(graph.ts[rows], kind="stable")]
-        return ordered
 
     @cached_property
     def _seen_in(self) -> dict[int, list[int]]:

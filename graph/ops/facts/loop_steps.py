@@ -35,12 +35,8 @@ class LoopStep:
 def long_steps(graph: ExecutionGraph, least_ns: int) -> list[LoopStep]:
     """Return the steps that took at least `least_ns`, without those nested in another one, by time."""
     found = _pairs(graph, graph.rows_of([Kind.STEP_BEGIN, Kind.STEP_END]), Kind.STEP_BEGIN, least_ns)
-    channel = graph.channel_ids.get(HANDLE)
-    if channel is not None:
-        rows = graph.rows_of([Kind.SCOPE_BEGIN, Kind.SCOPE_END])
-        rows = rows[graph.ext[rows] >= 0]
-        rows = rows[graph.extensions.channel[graph.ext[rows]] == channel]
-        found += _pairs(graph, rows, Kind.SCOPE_BEGIN, least_ns)
+    handles = graph.rows_of([Kind.SCOPE_BEGIN, Kind.SCOPE_END], HANDLE)
+    found += _pairs(graph, handles, Kind.SCOPE_BEGIN, least_ns)
     found.sort(key=lambda step: (step.begin_ns, -step.end_ns))
     kept: list[LoopStep] = []
     reached: dict[tuple[int, int], int] = {}

@@ -91,7 +91,7 @@ def _thread_name(graph: ExecutionGraph, row: int) -> str:
 
 
 def _read(graph: ExecutionGraph) -> list[Unfollowed]:
-    rows = [row for row in graph.rows_of([Kind.GAP]).tolist() if graph.channel(row) == UNFOLLOWED]
+    rows = graph.rows_of([Kind.GAP], UNFOLLOWED).tolist()
     found: list[Unfollowed] = []
     open_: dict[tuple[int, int, int], list[int]] = {}
     for row in sorted(rows, key=lambda row: graph.at("ts", row)):

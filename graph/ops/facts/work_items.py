@@ -65,13 +65,7 @@ class WorkItems:
     @cached_property
     def all(self) -> list[WorkItem]:
         graph = self._graph
-        channel = graph.channel_ids.get(CHANNEL)
-        if channel is None:
-            return []
-        rows = graph.rows_of([Kind.SEND, Kind.SCOPE_BEGIN, Kind.SCOPE_END])
-        ext = graph.ext[rows]
-        rows = rows[ext >= 0]
-        rows = rows[graph.extensions.channel[graph.ext[rows]] == channel]
+        rows = graph.rows_of([Kind.SEND, Kind.SCOPE_BEGIN, Kind.SCOPE_END], CHANNEL)
         by_key: dict[tuple[int, int], list[int]] = defaultdict(list)
         for row in rows[np.argsort(graph.ts[rows], kind="stable")].tolist():
             by_key[graph.strand_of(row).process, graph.key(row)].append(row)

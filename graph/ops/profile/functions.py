@@ -280,13 +280,8 @@ def _raised(graph: ExecutionGraph) -> dict[int, list[Raised]]:
 
 def _types(graph: ExecutionGraph) -> dict[int, str]:
     """Return the exception types by the calls that they left, if the spec records exceptions as values."""
-    channel = graph.channel_ids.get(_EXCEPTION)
-    rows = graph.rows_of([Kind.PAYLOAD]) if channel is not None else np.zeros(0, np.int64)
-    if not len(rows):
-        return {}
-    rows = rows[graph.extensions.channel[graph.ext[rows]] == channel]
     found = {}
-    for row in rows.tolist():
+    for row in graph.rows_of([Kind.PAYLOAD], _EXCEPTION).tolist():
         match = _TYPE.match(graph.text(row))
         if match and match[0] != "None":
             found[graph.call_of(row)] = match[0]

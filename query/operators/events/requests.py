@@ -25,7 +25,7 @@ class Requests(Leaf, EventNode):
 
     def chosen(self) -> tuple[I64, bool]:
         graph = self.run.graph
-        rows = requests_named(graph, self.name)
+        rows = graph.rows_of([Kind.REQUEST], self.name)
         if self.name is not None and not len(rows):
             self._refuse({graph.channel(row) for row in graph.rows_of([Kind.REQUEST]).tolist()})
         return rows, True
@@ -49,15 +49,6 @@ class Requests(Leaf, EventNode):
 
     def step(self) -> str:
         return "requests" + (f".named({self.name!r})" if self.name is not None else "")
-
-
-def requests_named(graph: ExecutionGraph, name: str | None) -> I64:
-    """Return the requests with a name, or all requests, ascending."""
-    rows = graph.rows_of([Kind.REQUEST])
-    if name is None or not len(rows):
-        return rows
-    named: I64 = rows[graph.extensions.channel[graph.ext[rows]] == graph.channel_ids.get(name, -1)]
-    return named
 
 
 def request_roots(graph: ExecutionGraph, rows: I64, direction: str) -> I64:

@@ -120,10 +120,9 @@ def _pattern(text: str) -> re.Pattern[str]:
 def requests_of(run: OpenRun, name: str) -> list[Execution]:
     """Return the requests of a name, the oldest first."""
     graph = run.graph
-    rows = graph.rows_of([Kind.REQUEST])
-    if name not in graph.channel_ids or not len(rows):
+    rows = graph.rows_of([Kind.REQUEST], name)
+    if not len(rows):
         return []
-    rows = rows[graph.extensions.channel[graph.ext[rows]] == graph.channel_ids[name]]
     rows = rows[np.argsort(graph.ts[rows], kind="stable")][-MOST_REQUESTS:]
     flows = flows_of(run, rows)
     outputs = _outputs_by_call(graph)

@@ -113,13 +113,9 @@ def _closing(facts: Facts, wait: Waiting) -> tuple[str, Frame | None] | None:
     if frame is not None:
         return frame.function, frame
     graph = facts.graph
-    call = graph.call_of(wait.begin.row)
-    while call >= 0:
-        name = graph.sites[graph.at("site", call)].qualname
-        if _plain(name) in _CLOSING:
-            return name, None
-        call = int(graph.calls.caller[graph.calls.find(call)])
-    return None
+    around = graph.with_callers(graph.call_of(wait.begin.row))
+    names = (graph.sites[graph.at("site", call)].qualname for call in around)
+    return next(((name, None) for name in names if _plain(name) in _CLOSING), None)
 
 
 def _tasks_awaited(wait: Waiting) -> bool:

@@ -144,10 +144,8 @@ def _closer(facts: Facts, fact: Fact[Exception_], closings: dict[str, list[int]]
     """Return the only earlier call that closes an object of a class whose method failed, -1 for none or several."""
     graph = facts.graph
     classes = {_class_of(frame.function) for frame in fact.text.at}
-    call = graph.enclosing_call(fact.row)
-    while call >= 0:
-        classes.add(_class_of(graph.sites[graph.at("site", call)].qualname))
-        call = int(graph.calls.caller[graph.calls.find(call)])
+    around = graph.with_callers(graph.enclosing_call(fact.row))
+    classes |= {_class_of(graph.sites[graph.at("site", call)].qualname) for call in around}
     classes.discard("")
     process = graph.process_of(fact.row).index
     rows = [

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.model.graph import I64, ExecutionGraph
+from clew.graph.ops.facts.connection_ends import byte_rows
 from clew.graph.ops.facts.facts import Facts
-from clew.records.format.event import FLAG_BYTES, Kind
+from clew.records.format.event import Kind
 
 _CLAIM = re.compile(r"(\+?)(\d{1,18})-(\d{1,18})")
 _STREAM = "asyncio.stream"
@@ -71,13 +72,7 @@ def ends_of(facts: Facts) -> dict[tuple[int, int], End]:
 
 def _read(facts: Facts) -> dict[tuple[int, int], End]:
     graph = facts.graph
-    rows = graph.rows_of([Kind.SEND, Kind.JOIN])
-    rows = rows[graph.ext[rows] >= 0]
-    ext = graph.ext[rows]
-    socket = graph.channel_ids.get("socket", -1)
-    chosen = (graph.extensions.channel[ext] == socket) & (graph.extensions.flags[ext] & FLAG_BYTES > 0)
-    rows = rows[chosen]
-    rows = rows[np.lexsort((rows, graph.ts[rows]))]
+    rows = byte_rows(graph)
     ext = graph.ext[rows]
     sends = graph.kind[rows] == Kind.SEND
     key = graph.extensions.key[ext]

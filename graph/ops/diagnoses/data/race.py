@@ -111,19 +111,9 @@ def _lost_writes(facts: Facts, accesses: list[Access]) -> Iterator[tuple[Access,
 
 def _same_work(facts: Facts, read: int, write: int) -> bool:
     """Return whether one call contains both the read and the write of a strand, directly or in calls of its own."""
-    around = _calls_around(facts, read)
-    others = _calls_around(facts, write)
-    return bool(set(around) & set(others)) or not (around or others)
-
-
-def _calls_around(facts: Facts, row: int) -> list[int]:
     graph = facts.graph
-    found: list[int] = []
-    call = graph.enclosing_call(row)
-    while call >= 0 and len(found) < MOST_READERS:
-        found.append(call)
-        call = int(graph.calls.caller[graph.calls.find(call)])
-    return found
+    around, others = (set(graph.with_callers(graph.enclosing_call(row))) for row in (read, write))
+    return bool(around & others) or not (around or others)
 
 
 def _chance_reads(facts: Facts, accesses: list[Access]) -> Iterator[tuple[Access, Access, Access, bool]]:

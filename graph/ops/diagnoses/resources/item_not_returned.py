@@ -60,10 +60,7 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _rows(facts: Facts, channel: str, kind: Kind) -> list[int]:
-    graph = facts.graph
-    rows = graph.rows_of([kind])
-    number = graph.channel_ids.get(channel, -1)
-    found: list[int] = rows[graph.extensions.channel[graph.ext[rows]] == number].tolist() if len(rows) else []
+    found: list[int] = facts.graph.rows_of([kind], channel).tolist()
     return found
 
 
@@ -136,14 +133,13 @@ def _ended_around(facts: Facts, call: int) -> int:
     the outermost."""
     graph = facts.graph
     outermost = -1
-    while call >= 0:
-        end = graph.exit_of(call)
+    for around in graph.with_callers(call):
+        end = graph.exit_of(around)
         if end < 0:
             break
         if graph.at("kind", end) == Kind.UNWIND:
-            return call
-        outermost = call
-        call = graph.enclosing_call(call)
+            return around
+        outermost = around
     return outermost
 
 

@@ -74,7 +74,7 @@ def _all_slots(facts: Facts, wait: Waiting) -> Finding | None:
 def _between(facts: Facts, wait: Waiting, holding: Holding) -> Claim | None:
     """Return what led from the lock's first acquire to the second one, None if nothing was recorded."""
     graph = facts.graph
-    calls = _calls_around(facts, wait.begin.row)
+    calls = list(graph.with_callers(graph.call_of(wait.begin.row)))[::-1]
     taken_in = _call_of_acquire(facts, calls, holding)
     calls = [row for row in calls if row > taken_in and (taken_in >= 0 or graph.at("ts", row) > holding.since_ns)]
     opener = _interruption(facts, wait.begin.row)
@@ -92,19 +92,6 @@ def _between(facts: Facts, wait: Waiting, holding: Holding) -> Claim | None:
     site = graph.sites[graph.at("site", first)]
     what = f"{_function(facts, first)} ({words.base_name(site.file)}:{site.line})"
     return Claim(f"{how} {what}, which led to the second attempt.", tuple(row for row in (opener, first) if row >= 0))
-
-
-def _calls_around(facts: Facts, row: int) -> list[int]:
-    """Return the ENTER rows of the calls around a row, the outermost first."""
-    calls, found = facts.graph.calls, []
-    call = facts.graph.call_of(row)
-    while call >= 0:
-        found.append(call)
-        try:
-            call = int(calls.caller[calls.find(call)])
-        except KeyError:
-            break
-    return found[::-1]
 
 
 def _call_of_acquire(facts: Facts, calls: list[int], holding: Holding) -> int:

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.graph.ops.causes.why import causes, effects, enclosing, next_, previous, why
+from clew.graph.ops.causes.why import causes, effects, next_, previous, why
 from clew.records.format.event import EdgeKind, Kind
 from clew.records.format.keys import key_of
 from tests.support.examples import examples
@@ -208,14 +208,6 @@ def test_next_and_previous_event_are_in_the_same_region(run):
     assert next_(graph, 1) == 5 and previous(graph, 5) == 1
     assert previous(graph, 2) == -1 and next_(graph, 4) == -1
     assert next_(graph, 5) == -1 and previous(graph, 0) == -1
-
-
-def test_enclosing_returns_calls_from_inner_to_outer(run):
-    run.process().thread().enter("a").enter("b").log("x").enter("c")
-    graph = run.graph()
-    assert enclosing(graph, 2) == [1, 0]
-    assert enclosing(graph, 3) == [1, 0]
-    assert enclosing(graph, 0) == []
 
 
 def test_causes_and_effects_are_edges_of_the_event(run):
