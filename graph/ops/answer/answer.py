@@ -14,7 +14,7 @@ from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.behind_end import END_ERRORS, Behind, behind_end
 from clew.graph.ops.answer.cancel_claims import cancel_claims, source_claims
-from clew.graph.ops.answer.comparison.unusual import unusual
+from clew.graph.ops.answer.comparison.unusual import Comparison, compare
 from clew.graph.ops.answer.inferred_reasons import Meanwhile, ended_badly, lost_before, meanwhile
 from clew.graph.ops.answer.steps import AnswerStep, steps_of
 from clew.graph.ops.answer.trail import Position, Trail
@@ -94,12 +94,15 @@ def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answ
     found = _nearest(trail, positions, tell)
     if found is not None:
         return replace(found, others=tuple(dict.fromkeys(other for _, other in matched)))
+    hanging = _elsewhere(trail, positions, meanwhile(trail.facts, event))
+    if hanging is not None:
+        return hanging
+    compared = compare(trail.facts, event, baseline)
     return (
-        _elsewhere(trail, positions, meanwhile(trail.facts, event))
-        or _unusual(trail, baseline)
+        _unusual(trail, compared)
         or _elsewhere(trail, positions, lost_before(trail.facts, event, trail.unit_of(event)))
         or _elsewhere(trail, positions, ended_badly(trail.facts, event))
-        or _nothing_unusual(trail, positions)
+        or _nothing_unusual(trail, compared)
     )
 
 
@@ -295,16 +298,15 @@ def _elsewhere(trail: Trail, positions: list[Position], found: Meanwhile | None)
     return Answer(trail.event, found.claims, certainty, found.basis, "", found.finding, steps, more)
 
 
-def _unusual(trail: Trail, baseline: ExecutionGraph | None) -> Answer | None:
+def _unusual(trail: Trail, compared: Comparison) -> Answer | None:
     """Return the answer if the call around the event differs from like calls that went well."""
-    found = unusual(trail.facts, trail.event, baseline)
-    if found is None:
+    if not compared.claims:
         return None
     steps, more = steps_of(trail, trail.chain())
-    return Answer(trail.event, found.claims, "inferred", found.basis, steps=steps, more_steps=more)
+    return Answer(trail.event, compared.claims, "inferred", compared.basis, steps=steps, more_steps=more)
 
 
-def _nothing_unusual(trail: Trail, positions: list[Position]) -> Answer:
+def _nothing_unusual(trail: Trail, compared: Comparison) -> Answer:
     graph = trail.graph
     call = graph.owner_of(trail.event)
     who = words.who(trail.facts, graph.at("strand", trail.event))
@@ -318,4 +320,4 @@ def _nothing_unusual(trail: Trail, positions: list[Position]) -> Answer:
         text = f"Nothing unusual was recorded before it: {place} ran to this point in {who}{inside}."
         rows = (call, *rows)
     steps, more = steps_of(trail, trail.chain())
-    return Answer(trail.event, (Claim(text, rows),), "recorded", steps=steps, more_steps=more)
+    return Answer(trail.event, (Claim(text, rows), compared.extent), "recorded", steps=steps, more_steps=more)

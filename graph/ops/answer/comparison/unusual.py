@@ -37,11 +37,15 @@ _STEPS = (Kind.ENTER, Kind.LOG, Kind.OUTPUT)
 
 
 @dataclass(frozen=True)
-class Unusual:
+class Comparison:
     """What the call around an event did, and the like calls did not."""
 
     claims: tuple[Claim, ...]
+    """Sentences about the difference; none if no difference was found."""
     basis: str
+    """What was compared: `a comparison with 38 other calls of order in this run`; "" if nothing was."""
+    extent: Claim
+    """A sentence that tells what was compared, or why nothing was."""
 
 
 @dataclass(frozen=True)
@@ -81,42 +85,58 @@ class _Calls:
         return _Call(self.graph, enter, self.steps[first:last].tolist(), ns)
 
 
-def unusual(facts: Facts, event: int, baseline: ExecutionGraph | None = None) -> Unusual | None:
-    """Return what was unusual before an event, None if nothing was or if there are too few calls to compare with.
-
-    Like calls are those of the baseline, or without one those of the event's own run.
-    """
+def compare(facts: Facts, event: int, baseline: ExecutionGraph | None = None) -> Comparison:
+    """Compare the call around an event with like calls: those of the baseline, or without one those of the event's own run."""
     graph = facts.graph
     own = _Calls(graph)
     others = own if baseline is None else _Calls(baseline)
+    where = "this run" if baseline is None else f"run {baseline.info.name}"
+    advice = f"`--baseline RUN` compares it with {'another run' if baseline else 'a run that went well'}"
     outer = _outermost_repeated(own, others, event)
     if outer < 0:
-        return None
-    mine = own.call(outer, event)
-    likes = _likes(own, others, outer, event)
-    if mine is None or len(likes) < LEAST_LIKES:
-        return None
+        return _not_compared(f"There are too few like calls in {where} to compare it with; {advice}.", event)
     name = graph.sites[graph.at("site", outer)].qualname
-    where = "this run" if baseline is None else f"run {baseline.info.name}"
-    about = f"{len(likes):,} {'' if baseline else 'other '}calls of {name}{f' in {where}' if baseline else ''}"
+    mine = own.call(outer, event)
+    if mine is None:
+        return _not_compared(f"The call of {name} around it has too many steps to compare them.", outer, event)
+    likes, having, ended = _likes(own, others, outer, event)
+    calls = f"{'' if baseline else 'other '}calls of {name}"
+    if 2 * having > ended:
+        return _not_compared(f"{having:,} of {ended:,} {calls} in {where} came to it as well.", outer, event)
+    if len(likes) < LEAST_LIKES:
+        few = f"Fewer than {LEAST_LIKES} {calls} in {where} went well without it"
+        return _not_compared(f"{few}, which are too few to compare it with; {advice}.", outer, event)
+    about = f"{len(likes):,} {calls}{f' in {where}' if baseline else ''}"
     claims = _slow_claims(facts, mine, likes, event, about) or _branch_claims(facts, mine, likes, event, about)
-    basis = f"a comparison with {len(likes):,} {'' if baseline else 'other '}calls of {name} in {where}"
-    return Unusual(tuple(claims), basis) if claims else None
+    calls = f"{len(likes):,} {calls} in {where}"
+    extent = f"It was compared with {calls} that went well."
+    if _is_slow(mine, likes):
+        most = words.seconds(max(like.ns for like in likes))
+        extent = (
+            f"No recorded part of {name} explains why it took {words.seconds(mine.ns)}: {calls} took at most {most}."
+        )
+    return Comparison(tuple(claims), f"a comparison with {calls}", Claim(extent, (outer, event)))
+
+
+def _not_compared(why: str, *rows: int) -> Comparison:
+    return Comparison((), "", Claim(why, rows))
 
 
 def _outermost_repeated(own: _Calls, others: _Calls, event: int) -> int:
     """Return the outermost call around an event, in its strand, whose function was called often enough; -1 for none."""
     graph = own.graph
     found, call = -1, graph.at("inner", event) if graph.at("kind", event) != Kind.ENTER else event
-    while call >= 0:
-        if len(others.of_function(graph.sites[graph.at("site", call)].label)) > LEAST_LIKES - (others is not own):
-            found = call
-        call = graph.enclosing_call(call)
+    for around in graph.with_callers(call):
+        if len(others.of_function(graph.sites[graph.at("site", around)].label)) > LEAST_LIKES - (others is not own):
+            found = around
     return found
 
 
-def _likes(own: _Calls, others: _Calls, outer: int, event: int) -> list[_Call]:
-    """Return the like calls that went well; none if most of the calls have the event's own line, which is then usual."""
+def _likes(own: _Calls, others: _Calls, outer: int, event: int) -> tuple[list[_Call], int, int]:
+    """Return the like calls that went well without the event's own line, and how many of how many calls have it.
+
+    If most of the calls have the line, it is usual.
+    """
     graph = others.graph
     asked = step_of(own.graph, event) if own.graph.at("kind", event) in _STEPS else None
     same = others.of_function(own.graph.sites[own.graph.at("site", outer)].label)
@@ -134,7 +154,7 @@ def _likes(own: _Calls, others: _Calls, outer: int, event: int) -> list[_Call]:
             having += 1
         elif graph.at("kind", end) == Kind.EXIT and not any(_is_error(graph, row) for row in call.rows):
             found.append(call)
-    return found if 2 * having <= ended else []
+    return found, having, ended
 
 
 def _is_error(graph: ExecutionGraph, row: int) -> bool:
@@ -144,13 +164,19 @@ def _is_error(graph: ExecutionGraph, row: int) -> bool:
 # ---- A slow part ----
 
 
+def _is_slow(mine: _Call, likes: list[_Call]) -> bool:
+    return mine.ns >= SLOWER * max(like.ns for like in likes) and _excess_ns(mine, likes) >= LEAST_EXCESS_NS
+
+
+def _excess_ns(mine: _Call, likes: list[_Call]) -> int:
+    return mine.ns - sorted(like.ns for like in likes)[len(likes) // 2]
+
+
 def _slow_claims(facts: Facts, mine: _Call, likes: list[_Call], event: int, about: str) -> list[Claim]:
-    graph = facts.graph
-    longest = max(like.ns for like in likes)
-    typical = sorted(like.ns for like in likes)[len(likes) // 2]
-    excess = mine.ns - typical
-    if mine.ns < SLOWER * longest or excess < LEAST_EXCESS_NS:
+    """Tell the part of a slow call that explains it; if no part does, the wait that most of the call consisted of."""
+    if not _is_slow(mine, likes):
         return []
+    graph = facts.graph
     usual: dict[Step, int] = {}
     for like in likes:
         for step, ns in _longest(like).items():
@@ -158,19 +184,20 @@ def _slow_claims(facts: Facts, mine: _Call, likes: list[_Call], event: int, abou
     slow = [
         (row, ns)
         for row, ns in _durations(mine, event)
-        if ns >= STEP_SLOWER * usual.get(step_of(graph, row), math.inf) and ns >= SHARE * excess
+        if ns >= STEP_SLOWER * usual.get(step_of(graph, row), math.inf) and ns >= SHARE * _excess_ns(mine, likes)
     ]
-    call, name = graph.at("ts", event), graph.sites[graph.at("site", mine.enter)].qualname
-    if not slow:
-        return []
     # The last one is the innermost: the rows of a call come after the call's own.
-    row, ns = slow[-1]
-    most = usual[step_of(graph, row)]
-    text = (
-        f"{_named(graph, row)} took {words.seconds(ns)} of the {words.seconds(mine.ns)} since {name} was called; "
-        f"in {about} it took at most {words.seconds(most)}."
-    )
-    return [Claim(text, (mine.enter, row, event)), *_wait_claim(facts, row, min(graph.at("ts", row) + ns, call))]
+    row, ns = slow[-1] if slow else (mine.enter, mine.ns)
+    waited = _wait_claim(facts, row, min(graph.at("ts", row) + ns, graph.at("ts", event)))
+    took = f"{_named(graph, row)} took {words.seconds(ns)}"
+    if slow:
+        since = f"the {words.seconds(mine.ns)} since {graph.sites[graph.at('site', mine.enter)].qualname} was called"
+        text = f"{took} of {since}; in {about} it took at most {words.seconds(usual[step_of(graph, row)])}."
+    elif waited:
+        text = f"{took} until then; in {about} it took at most {words.seconds(max(like.ns for like in likes))}."
+    else:
+        return []
+    return [Claim(text, (mine.enter, row, event) if slow else (row, event)), *waited]
 
 
 def _durations(call: _Call, event: int = -1) -> Iterator[tuple[int, int]]:

@@ -89,12 +89,62 @@ def test_answer_where_the_next_step_is_missing_names_it(run):
 
 
 @pytest.mark.parametrize("likes", [0, 4])
-def test_answer_with_few_like_calls_tells_nothing_unusual(run, likes):
+def test_answer_with_few_like_calls_tells_how_to_compare_with_more(run, likes):
     shop = Shop(run)
     for _ in range(likes):
         shop.order()
     shop.order(steps=("backorder",), line="refused", level=40)
-    assert asked(run, "refused").text.startswith("Nothing unusual was recorded")
+    nothing, compared = asked(run, "refused").verdict
+    assert nothing.text.startswith("Nothing unusual was recorded")
+    assert compared.text == (
+        "There are too few like calls in this run to compare it with; `--baseline RUN` compares it with a run that went well."
+    )
+
+
+def test_answer_where_like_calls_failed_tells_that_too_few_went_well(run):
+    shop = Shop(run)
+    for _ in range(6):
+        shop.order(line="other", level=40)
+    shop.order(line="refused", level=40)
+    assert asked(run, "refused").verdict[1].text == (
+        "Fewer than 5 other calls of order in this run went well without it, which are too few to compare it with; "
+        "`--baseline RUN` compares it with a run that went well."
+    )
+
+
+def test_answer_without_a_difference_tells_what_was_compared(run):
+    shop = Shop(run)
+    for number in range(6):
+        shop.order(line="sent" if number % 2 else "paid")
+    shop.order(line="refused", level=40)
+    nothing, compared = asked(run, "refused").verdict
+    assert nothing.text.startswith("Nothing unusual was recorded")
+    assert compared.text == "It was compared with 6 other calls of order in this run that went well."
+
+
+def test_answer_about_call_that_waited_itself_names_the_wait(run):
+    shop = Shop(run)
+    for _ in range(6):
+        shop.order()
+    thread, ns = shop.thread, shop.ns
+    thread.enter("order", at=ns)
+    thread.fact(Kind.WAIT, 7, "lock", Wait(at=AT), at=ns).fact(Kind.WAKE, 7, "lock", Wake(), at=ns + 390 * MS)
+    thread.log("slow", level=40, at=ns + 400 * MS)
+    assert without_lines(asked(run, "slow").text) == (
+        "order (app.py) took 400 ms until then; in 6 other calls of order it took at most 7 ms. shop waited 390 ms for a "
+        "lock (price, app.py)."
+    )
+
+
+def test_answer_about_slow_call_without_slow_part_tells_its_time(run):
+    shop = Shop(run)
+    for number in range(6):
+        shop.order(line="sent" if number % 2 else "paid")
+    shop.order(line="paid", end=False)
+    shop.thread.log("slow", level=40, at=shop.ns + 400 * MS)
+    assert asked(run, "slow").verdict[1].text == (
+        "No recorded part of order explains why it took 407 ms: 6 other calls of order in this run took at most 7 ms."
+    )
 
 
 def test_answer_about_usual_line_tells_nothing_unusual(run):
@@ -102,7 +152,9 @@ def test_answer_about_usual_line_tells_nothing_unusual(run):
     for _ in range(8):
         shop.order()
     shop.order(steps=("backorder",), line="last").order(line="last")
-    assert asked(run, "done").text.startswith("Nothing unusual was recorded")
+    nothing, compared = asked(run, "done").verdict
+    assert nothing.text.startswith("Nothing unusual was recorded")
+    assert compared.text == "7 of 9 other calls of order in this run came to it as well."
 
 
 def test_answer_does_not_compare_with_calls_that_failed(run):
