@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from clew.graph.model.graph import ExecutionGraph
     from clew.graph.ops.slicing.neighbours import Neighbour
 
-LEVEL_NAMES = {10: "DEBUG", 20: "INFO", 30: "WARNING", 40: "ERROR", 50: "CRITICAL"}
+WARNING, ERROR = 30, 40
+"""The levels from which a log line counts as a warning and as an error."""
+LEVEL_NAMES = {10: "DEBUG", 20: "INFO", WARNING: "WARNING", ERROR: "ERROR", 50: "CRITICAL"}
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from clew.graph.model.event import ERROR, WARNING
 from clew.graph.ops.find_events import find_logs
 from clew.records.run.directory import RunInfo, disk_bytes, list_runs, trace_files
 from clew.server.protocol.recording import ProgressParams, ProgressResult
 from clew.server.session.session import Session, Task, run_ref
-
-WARNING, ERROR = 30, 40
 
 
 def progress(session: Session, params: ProgressParams, task: Task) -> ProgressResult:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.model.event import ERROR
+from clew.graph.ops.find_events import find_logs
 from clew.graph.ops.slicing.interval import slice_events
 from clew.records.format.event import Kind
 
@@ -19,7 +21,6 @@ OUTCOME, FAILED = "outcome", "failed"
 """The name of the payload with a test's outcome, and the prefix of its value."""
 TEST = " (test)"
 """The suffix in the names of test calls."""
-ERROR_LEVEL = 40
 
 
 def last_error(graph: ExecutionGraph) -> tuple[int, str] | None:
@@ -44,9 +45,9 @@ def last_error(graph: ExecutionGraph) -> tuple[int, str] | None:
 
 
 def _error_of(graph: ExecutionGraph, request: int, end: int) -> int:
-    logs = graph.rows_of([Kind.LOG])
+    logs = find_logs(graph, level=ERROR)
+    logs = logs[graph.ts[logs] <= graph.ts[end]]
     if len(logs):
-        logs = logs[(graph.extensions.key[graph.ext[logs]] >= ERROR_LEVEL) & (graph.ts[logs] <= graph.ts[end])]
         logs = logs[slice_events(graph, [request], "forward").holds(logs)]
     if len(logs):
         return int(logs[np.argmax(graph.ts[logs])])

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 Direction = Literal["backward", "forward"]
 NEAR_MATCHES = 3
 SHOWN_FILES = 4
-ERROR_LEVEL, WARNING_LEVEL = 40, 30
 
 
 class NothingFound(ClewError):
@@ -247,6 +246,11 @@ def _newest_trouble(run: Run) -> Found:
     exceptions that ended a thread, a task or the program without an error line of their own, else the newest warning.
     Otherwise, for a failed program, return the exception that left its outermost call last, else the end of the last
     request, else the last event."""
+    from clew.graph.model.event import ERROR, WARNING
+    from clew.graph.ops.facts.facts import Facts
+    from clew.graph.ops.facts.uncaught import uncaught
+    from clew.graph.ops.find_events import find_logs
+
     graph = run.graph
     if not len(graph):
         raise NothingFound(nothing_recorded(run))
@@ -254,13 +258,11 @@ def _newest_trouble(run: Run) -> Found:
     if of_test is not None:
         event, name = of_test
         return Found(run, (event,), f"{event_title(graph, event)}: the last error of {name}, which failed")
-    logs = graph.rows_of([Kind.LOG])
-    levels = graph.extensions.key[graph.ext[logs]] if len(logs) else logs
-    for least in (ERROR_LEVEL, WARNING_LEVEL):
-        found = by_time(graph, logs[levels >= least])
-        if least == ERROR_LEVEL:
+    for least in (ERROR, WARNING):
+        found = by_time(graph, find_logs(graph, level=least))
+        if least == ERROR:
             logged = {graph.at("strand", event) for event in found}
-            silent = [row for row in _uncaught(graph) if graph.at("strand", row) not in logged]
+            silent = [fact.row for fact in uncaught(Facts.of(graph)) if fact.strand not in logged]
             found = by_time(graph, np.array([*found, *silent, *_printed_errors(graph)], np.int64))
         if found:
             return Found(run, (found[0],), event_title(graph, found[0]), len(found))
@@ -281,17 +283,6 @@ def _newest_trouble(run: Run) -> Found:
         return Found(run, (event,), f"{event_title(graph, requests[0])}: the newest request, {why}", len(requests))
     last = int(np.argmax(graph.ts))
     return Found(run, (last,), f"{event_title(graph, last)}: the last event, {why}")
-
-
-def _uncaught(graph: ExecutionGraph) -> list[int]:
-    """Return the exceptions that nobody caught, except for those that are meant to end a program."""
-    from clew.graph.ops.facts.facts import Facts
-
-    quiet = {"SystemExit", "KeyboardInterrupt", "asyncio.CancelledError"}
-    exceptions = Facts.of(graph).exceptions
-    loud = exceptions.of_roles("ended", "unretrieved") & exceptions.of_types(lambda name: name not in quiet)
-    rows: list[int] = exceptions.row[loud].tolist()
-    return rows
 
 
 def _printed_errors(graph: ExecutionGraph) -> list[int]:

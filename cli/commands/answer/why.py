@@ -99,10 +99,14 @@ def why(
 
     if as_json and as_markdown:
         raise click.UsageError("use only one of --json and --markdown")
+    if request is not None:
+        raise click.UsageError("--request is only for --not")
     session = open_session(workspace)
     if errors:
-        if text is not None or at is not None or event is not None:
-            raise click.UsageError("--errors takes no TEXT, --at or --event: it groups all errors of the run")
+        if any(each is not None for each in (text, at, event, baseline)):
+            raise click.UsageError(
+                "--errors takes no TEXT, --at, --event or --baseline: it groups all errors of the run"
+            )
         _errors(session, run or "", as_json=as_json, as_markdown=as_markdown)
         return
     found = find_target(session, run or "", target_of(text, at, event), Task(), every=every)

@@ -14,19 +14,18 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from clew.graph.model.event import ERROR
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer.answer import Answer, Tell, answer
 from clew.graph.ops.answer.trail import Trail
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.facts.facts import Fact, Facts
 from clew.graph.ops.facts.uncaught import uncaught
-from clew.graph.ops.find_events import is_copy_of_log
+from clew.graph.ops.find_events import find_logs, is_copy_of_log
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_
 
-ERROR_LEVEL = 40
 STDERR = 2
 SAMPLES = 3
 """Answered errors of a message, unless they have several causes."""
@@ -146,15 +145,9 @@ def template(text: str) -> str:
     return _PARAMETERS.sub("…", text.partition("\n")[0])
 
 
-def error_lines(graph: ExecutionGraph) -> npt.NDArray[np.int64]:
-    """Return the log lines of ERROR and above, ascending."""
-    logs = graph.rows_of([Kind.LOG])
-    return logs[graph.extensions.key[graph.ext[logs]].astype(np.int64) >= ERROR_LEVEL] if len(logs) else logs
-
-
 def error_before(graph: ExecutionGraph, event: int) -> int:
     """Return the event itself if it is an error line, else the newest error line of its request up to it, -1 for none."""
-    errors = error_lines(graph)
+    errors = find_logs(graph, level=ERROR)
     at = int(np.searchsorted(errors, event))
     if at < len(errors) and errors[at] == event:
         return event
@@ -169,9 +162,8 @@ def error_before(graph: ExecutionGraph, event: int) -> int:
 
 def _errors(graph: ExecutionGraph, facts: Facts) -> Iterator[tuple[int, Key]]:
     trail = Trail(graph, 0)
-    logs = error_lines(graph)
     written: set[tuple[int, int]] = set()
-    for row in logs.tolist():
+    for row in find_logs(graph, level=ERROR).tolist():
         chain = trail.handled(row)
         written.update((fact.process, fact.key) for fact in chain)
         yield row, _raised(trail, chain) or ("message", graph.at("site", row), template(graph.text(row)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clew.graph.model.event import WARNING
 from clew.graph.model.graph import Process
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.diagnoses import words
@@ -28,7 +29,6 @@ MOST_PROCESSES = 2
 _LASTING = frozenset({"exception-never-taken", "cancellation-misdirected", "slot-leaked", "item-not-returned"})
 """The diagnoses whose effects last: what was not done or given back then is missing later."""
 _NOTHING = "No recorded reason leads to this."
-_WARNING = 30
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def ended_badly(facts: Facts, event: int) -> Meanwhile | None:
     """Return the uncaught exception that ended a thread or task last before an error, else the processes that died."""
     graph = facts.graph
     ns, strand = graph.at("ts", event), graph.at("strand", event)
-    if graph.at("kind", event) == Kind.LOG and graph.key(event) < _WARNING:
+    if graph.at("kind", event) == Kind.LOG and graph.key(event) < WARNING:
         return None
     nothing, basis = Claim(_NOTHING, (event,)), "the order in time alone: no recorded dependence leads to it"
     threads = [

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.model.array_utils import expand, lengths
+from clew.graph.model.event import ERROR
 from clew.graph.model.graph import I64, ExecutionGraph
 from clew.graph.model.levels import LabelFunction, labels_of, strand_label
 from clew.graph.model.text_templates import templates_of
@@ -24,8 +25,6 @@ I32 = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.signedinteger]
 Mask = npt.NDArray[np.bool_]
 
-ERROR = 40
-"""The level from which a log counts as an error."""
 REPEATED = " xN"
 """The suffix of the name of equal siblings that count as one."""
 

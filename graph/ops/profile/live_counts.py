@@ -15,13 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from clew.graph.build.decode_records import Columns, decode
+from clew.graph.model.event import ERROR
 from clew.records.format.event import Kind, SiteInfo
 from clew.records.read.process_records import Definitions, Part, ProcessRecords
 from clew.records.read.reader import read_run
 from clew.records.read.scan_cache import Known
 
-ERROR = 40
-"""The level number from which a log line counts as an error."""
 _COUNTED = (Kind.ENTER, Kind.EXIT, Kind.UNWIND)
 
 

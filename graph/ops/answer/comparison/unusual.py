@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clew.graph.model.event import ERROR
 from clew.graph.model.graph import I64, ExecutionGraph
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.comparison.executions import Step, step_of, step_text
@@ -32,7 +33,6 @@ STEP_SLOWER = 3
 """A part of a slow call explains it if it took this many times its longest like part, and half of the excess."""
 SHARE = 0.5
 LEAST_EXCESS_NS = 10_000_000
-_ERROR = 40
 _STEPS = (Kind.ENTER, Kind.LOG, Kind.OUTPUT)
 
 
@@ -158,7 +158,7 @@ def _likes(own: _Calls, others: _Calls, outer: int, event: int) -> tuple[list[_C
 
 
 def _is_error(graph: ExecutionGraph, row: int) -> bool:
-    return graph.at("kind", row) == Kind.LOG and graph.key(row) >= _ERROR
+    return graph.at("kind", row) == Kind.LOG and graph.key(row) >= ERROR
 
 
 # ---- A slow part ----

@@ -13,9 +13,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.model.event import ERROR
 from clew.graph.ops.answer.comparison.executions import step_of
 from clew.graph.ops.diagnoses.significance import outermost_call
 from clew.graph.ops.facts.facts import Facts, Waiting
+from clew.graph.ops.find_events import find_logs
 from clew.records.format.event import Kind
 
 LEAST = 3
@@ -23,7 +25,6 @@ LEAST = 3
 MOST = 200
 """Of more waits at the same line, those nearest in time are considered."""
 MOST_CONSIDERED = 5000
-_ERROR = 40
 _ENDS = ("timeout", "cancelled", "failed")
 
 Place = tuple[object, ...]
@@ -98,14 +99,12 @@ class UsualWaits:
     def _bad_rows(self) -> npt.NDArray[np.int64]:
         """The error lines of the run and the lines like the event's own, ascending."""
         graph = self._facts.graph
-        logs = graph.rows_of([Kind.LOG])
-        errors = logs[graph.extensions.key[graph.ext[logs]].astype(np.int64) >= _ERROR] if len(logs) else logs
         alike = graph.rows_of([graph.at("kind", self._event)])
         alike = alike[graph.site[alike] == graph.site[self._event]]
         if not graph.at("site", self._event):  # the place of the line is not known
             own = step_of(graph, self._event)
             alike = np.array([row for row in alike.tolist() if step_of(graph, row) == own], np.int64)
-        return np.union1d(errors, alike)
+        return np.union1d(find_logs(graph, level=ERROR), alike)
 
     def _harms(self, wait: Waiting, call: int) -> bool:
         """Return whether an error followed a wait, until its line waited again or the outermost call around it ended."""

@@ -82,7 +82,7 @@ def _read(facts: Facts) -> dict[tuple[int, int], End]:
         graph.strand[rows].tolist(),
         sends.tolist(),
         _in_callbacks(graph, rows).tolist(),
-        graph.extensions.texts.strings(ext).to_pylist(),
+        graph.extensions.texts.strings(ext.astype(np.int64)).to_pylist(),
     )
     ends = zip(graph.strand_process[graph.strand[rows]].tolist(), np.where(sends, key, key ^ 1).tolist(), strict=True)
     grouped: dict[tuple[int, int], list[_Record]] = defaultdict(list)

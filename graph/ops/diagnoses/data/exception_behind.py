@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from clew.graph.model.event import ERROR
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.words import offset, where, who
 from clew.graph.ops.facts.facts import Fact, Facts
+from clew.graph.ops.find_events import find_logs
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_
 
@@ -126,10 +126,8 @@ def find(facts: Facts) -> list[Finding]:
     graph = facts.graph
     if not facts.exceptions:
         return []
-    rows = graph.rows_of([Kind.LOG])
-    levels = np.array([graph.key(row) for row in rows.tolist()], np.int64)
     found = []
-    for row in rows[levels >= 40].tolist() if len(rows) else []:
+    for row in find_logs(graph, level=ERROR).tolist():
         claims = exception_claims(facts, row)
         if claims:
             found.append(Finding(KIND, Reason.DATA, claims, (Victim(graph.at("strand", row), row, row),)))
