@@ -25,7 +25,7 @@ from clew.compare.localize.evidence import Evidence, Kind, share_is_new, weight
 from clew.compare.localize.explained_away import Surprises, find_causes
 from clew.compare.localize.visits import Mask, Side, Sides
 from clew.compare.stats.tests import F64, I64
-from clew.graph.ops.flows.columns import ERROR
+from clew.graph.model.event import ERROR
 
 Feature = Literal["call", "word", "level", "failure", "trouble"]
 FEATURES: tuple[Feature, ...] = ("call", "word", "level", "failure", "trouble")

@@ -21,11 +21,19 @@ from clew.graph.ops.answer.trail import Position, Trail
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.registry import findings
+from clew.graph.ops.facts.handled import handled_at
 from clew.graph.ops.facts.unfollowed import limits, unfollowed_at
+from clew.graph.ops.facts.work_units import request_of, unit_of
 from clew.records.format.event import EdgeKind, Kind
 
 MOST_CLAIMS = 3
 _BAD = {"timeout", "failed", "cancelled", "never"}
+_LINKS = {
+    "": "It was written while handling",
+    "cause": "That was caused by",
+    "member": "That contains",
+    "context": "That happened while handling",
+}
 FARTHEST = 9
 """The highest cost of a position at which a diagnosis still explains the event; see `Trail`."""
 
@@ -100,7 +108,7 @@ def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answ
     compared = compare(trail.facts, event, baseline)
     return (
         _unusual(trail, compared)
-        or _elsewhere(trail, positions, lost_before(trail.facts, event, trail.unit_of(event)))
+        or _elsewhere(trail, positions, lost_before(trail.facts, event, unit_of(trail.graph, event)))
         or _elsewhere(trail, positions, ended_badly(trail.facts, event))
         or _nothing_unusual(trail, compared)
     )
@@ -194,12 +202,9 @@ def _behind(trail: Trail) -> Behind | None:
 
     Many streams end well. So an end counts only if an exception says so, or if it came from a cancellation.
     """
-    rows = [trail.event]
-    handled = trail.handled(trail.event)
-    for fact in handled:
-        first = trail.exception(fact.process, fact.key) or fact
-        rows += [fact.row, first.row]
-    says_so = any(fact.channel.rpartition(".")[2] in END_ERRORS for fact in handled)
+    handled = handled_at(trail.facts, trail.event)
+    rows = [trail.event, *(row for each in handled for row in each.rows)]
+    says_so = any(each.fact.channel.rpartition(".")[2] in END_ERRORS for each in handled)
     found = (behind_end(trail.facts, row) for row in dict.fromkeys(rows))
     return next((behind for behind in found if behind is not None and (says_so or behind.cancelled)), None)
 
@@ -225,19 +230,14 @@ def _edge_claim(step: AnswerStep, tell: Tell) -> Claim:
 
 def _exception_claims(trail: Trail) -> list[Claim]:
     claims: list[Claim] = []
-    chain = trail.handled(trail.event)
-    for number, fact in enumerate(chain[:2]):
-        first = trail.exception(fact.process, fact.key) or fact
-        place = words.where(fact.text.at or first.text.at, trail.facts)
+    for handled in handled_at(trail.facts, trail.event)[:2]:
+        place = words.where(handled.at, trail.facts)
         raised = f", raised in {place}" if place else ""
-        begin = "It was written while handling"
-        if not number and trail.graph.at("kind", trail.event) == Kind.EXCEPTION:
+        if not handled.link and trail.graph.at("kind", trail.event) == Kind.EXCEPTION:
             if place:
-                claims.append(Claim(f"It was raised in {place}.", (fact.row, first.row)))
+                claims.append(Claim(f"It was raised in {place}.", handled.rows))
             continue
-        if number:
-            begin = "That was caused by" if chain[number - 1].text.cause else "That happened while handling"
-        claims.append(Claim(f"{begin} {phrases.exception(fact)}{raised}.", (fact.row, first.row)))
+        claims.append(Claim(f"{_LINKS[handled.link]} {phrases.exception(handled.fact)}{raised}.", handled.rows))
     return claims
 
 
@@ -281,8 +281,8 @@ def _primary(positions: list[Position]) -> list[Position]:
 
 def _request_claim(trail: Trail, step: AnswerStep) -> list[Claim]:
     """Name the other request that the chain ends in."""
-    request = trail.request_of(step.event)
-    if request < 0 or request == trail.request_of(trail.event):
+    request = request_of(trail.graph, step.event)
+    if request < 0 or request == request_of(trail.graph, trail.event):
         return []
     graph = trail.graph
     process = graph.process_of(request).name
@@ -310,7 +310,7 @@ def _nothing_unusual(trail: Trail, compared: Comparison) -> Answer:
     graph = trail.graph
     call = graph.owner_of(trail.event)
     who = words.who(trail.facts, graph.at("strand", trail.event))
-    request = trail.request_of(trail.event)
+    request = request_of(trail.graph, trail.event)
     inside = f", in the request {graph.channel(request)}" if request >= 0 else ""
     text = f"Nothing unusual was recorded before it in {who}{inside}."
     rows: tuple[int, ...] = (trail.event,)

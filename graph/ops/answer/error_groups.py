@@ -18,13 +18,13 @@ import numpy as np
 from clew.graph.model.event import ERROR
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer.answer import Answer, Tell, answer
-from clew.graph.ops.answer.trail import Trail
 from clew.graph.ops.diagnoses import words
-from clew.graph.ops.facts.facts import Fact, Facts
+from clew.graph.ops.facts.facts import Facts
+from clew.graph.ops.facts.handled import Handled, chain_of, handled_at
 from clew.graph.ops.facts.uncaught import uncaught
+from clew.graph.ops.facts.work_units import request_of
 from clew.graph.ops.find_events import find_logs, is_copy_of_log
 from clew.records.format.event import Kind
-from clew.records.format.facts import Exception_
 
 STDERR = 2
 SAMPLES = 3
@@ -151,39 +151,35 @@ def error_before(graph: ExecutionGraph, event: int) -> int:
     at = int(np.searchsorted(errors, event))
     if at < len(errors) and errors[at] == event:
         return event
-    trail = Trail(graph, event)
-    request = trail.request_of(event)
+    request = request_of(graph, event)
     if request < 0:
         return -1
     near = errors[graph.ts[errors] <= graph.at("ts", event)]
     newest = near[np.argsort(-graph.ts[near], kind="stable")][:MOST_ANSWERS]
-    return next((error for error in newest.tolist() if trail.request_of(error) == request), -1)
+    return next((error for error in newest.tolist() if request_of(graph, error) == request), -1)
 
 
 def _errors(graph: ExecutionGraph, facts: Facts) -> Iterator[tuple[int, Key]]:
-    trail = Trail(graph, 0)
     written: set[tuple[int, int]] = set()
     for row in find_logs(graph, level=ERROR).tolist():
-        chain = trail.handled(row)
-        written.update((fact.process, fact.key) for fact in chain)
-        yield row, _raised(trail, chain) or ("message", graph.at("site", row), template(graph.text(row)))
+        chain = handled_at(facts, row)
+        written.update(each.fact.resource for each in chain)
+        yield row, _raised(facts, chain) or ("message", graph.at("site", row), template(graph.text(row)))
     for fact in uncaught(facts):
         # A line that logs the exception counts, and the exception does not count again.
-        if (fact.process, fact.key) not in written:
-            written.add((fact.process, fact.key))
-            yield fact.row, _raised(trail, [fact]) or ("exception", fact.channel)
+        if fact.resource not in written:
+            written.add(fact.resource)
+            yield fact.row, _raised(facts, chain_of(facts, fact)[:1]) or ("exception", fact.channel)
     for row in _printed(graph, facts):
         yield row, ("message", graph.at("site", row), template(graph.text(row)))
 
 
-def _raised(trail: Trail, chain: list[Fact[Exception_]]) -> Key | None:
+def _raised(facts: Facts, chain: list[Handled]) -> Key | None:
     """Return the type of the exception that the others came from, and the line that raised it."""
     if not chain:
         return None
-    fact = chain[-1]
-    first = trail.exception(fact.process, fact.key) or fact
-    frame = words.own_frame(first.text.at or fact.text.at, trail.facts)
-    return "exception", fact.channel, (frame.file, frame.line) if frame else ()
+    frame = words.own_frame(chain[-1].first.text.at or chain[-1].at, facts)
+    return "exception", chain[-1].fact.channel, (frame.file, frame.line) if frame else ()
 
 
 def _printed(graph: ExecutionGraph, facts: Facts) -> Iterator[int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from clew.graph.ops.answer.trail import Position, Trail, is_library
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Reason
+from clew.graph.ops.facts.work_units import request_of
 
 MOST_STEPS = 12
 NEAR_NS = 1_000_000
@@ -59,7 +60,7 @@ def group_of(trail: Trail, position: Position, *, in_process: bool) -> str:
     """Return the title of a position's request, task or thread, with its process if `in_process`, and the time before
     the event."""
     graph = trail.graph
-    request = trail.request_of(position.row)
+    request = request_of(trail.graph, position.row)
     name = graph.channel(request) if request >= 0 else words.who(trail.facts, position.strand)
     ns = graph.at("ts", trail.event) - graph.at("ts", position.row)
     earlier = f", {words.seconds(ns)} earlier" if ns >= NEAR_NS else ""

@@ -19,18 +19,21 @@ import numpy as np
 from clew.graph.model.graph import ExecutionGraph, RegionKind
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.comparison.usual_waits import UsualWaits
+from clew.graph.ops.answer.edge_reasons import is_no_cause, is_outcome, reason_of
 from clew.graph.ops.answer.relevance import is_fresh, last_waits, waits_during
 from clew.graph.ops.answer.sent_requests import sent_request
 from clew.graph.ops.causes.state_waits import edges_into, path_to_state
-from clew.graph.ops.causes.why import effects, why
+from clew.graph.ops.causes.why import why
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_at, cancelled_by
 from clew.graph.ops.diagnoses.finding import Finding, Reason
 from clew.graph.ops.facts.blockers import Blockers
-from clew.graph.ops.facts.facts import Fact, Facts, Holding, Waiting, Waits
+from clew.graph.ops.facts.ends import Ends
+from clew.graph.ops.facts.facts import Facts, Holding, Waiting, Waits
+from clew.graph.ops.facts.handled import handled_at
 from clew.graph.ops.facts.unfollowed import unfollowed_at
-from clew.records.format.event import FLAG_BACK, EdgeKind, Kind
-from clew.records.format.facts import Ended, Exception_
+from clew.graph.ops.facts.work_units import request_of, unit_of
+from clew.records.format.event import EdgeKind, Kind
 
 MOST_POSITIONS = 300
 MOST_EDGES = 40
@@ -42,9 +45,6 @@ WAITS_SEARCHED = 2000
 _COST = {Reason.DATA: 1, Reason.RESOURCE: 1, Reason.CONTROL: 2, Reason.CALL: 4, Reason.SCHEDULING: 8}
 _CANCELLATIONS = frozenset({"CancelledError", "TimeoutError", "BaseExceptionGroup", "ExceptionGroup"})
 _UNITS = frozenset({RegionKind.REQUEST, RegionKind.SCOPE})
-_OUTCOMES = frozenset({"asyncio.future", "thread.join", "executor.result", "process.end"})
-_STARTS = frozenset({"thread.start", "asyncio.handle", "executor.submit", "process.start", "asyncio.future", "context"})
-"""The channels of edges that only start or wake a strand."""
 
 
 @dataclass(frozen=True)
@@ -114,27 +114,7 @@ class Trail:
         cost = before.cost + _COST[reason] + extra if before else 0
         depth = before.depth + 1 if before else 0
         strand = self.graph.at("strand", row)
-        return Position(strand, row, self.unit_of(row), reason, text, events, cost, depth, edge, before)
-
-    def unit_of(self, row: int) -> int:
-        """Return the first row of the unit of work: a request, a detached scope, or the strand's whole life."""
-        graph = self.graph
-        region = int(graph.region[row])
-        kinds, parents = graph.regions.kind, graph.regions.parent
-        # An awaited call that was received inside a request belongs to the request.
-        around = region
-        while around >= 0 and kinds[around] != RegionKind.REQUEST:
-            around = int(parents[around])
-        first = int(graph.regions.first[around if around >= 0 else region])
-        return first if first >= 0 else row
-
-    def request_of(self, row: int) -> int:
-        """Return the REQUEST event of the request that a row is in, -1 for none."""
-        graph = self.graph
-        region = int(graph.region[row])
-        while region >= 0 and graph.regions.kind[region] != RegionKind.REQUEST:
-            region = int(graph.regions.parent[region])
-        return int(graph.regions.opener[region]) if region >= 0 else -1
+        return Position(strand, row, unit_of(self.graph, row), reason, text, events, cost, depth, edge, before)
 
     def reasons(self, position: Position) -> Iterator[Position]:
         """Yield the positions that one position directly depended on."""
@@ -147,56 +127,16 @@ class Trail:
 
     # ---- Data: the exception that was handled ----
 
-    def handled(self, row: int) -> list[Fact[Exception_]]:
-        """Return the exceptions whose handler wrote the line at `row`: the handled one, then those behind it."""
-        graph, exceptions = self.graph, self.facts.exceptions
-        at = row - 1
-        start = graph.strand_of(row).start
-        found = None
-        while at >= start and graph.at("kind", at) == Kind.EXCEPTION:
-            fact = exceptions.at_row(at)
-            if fact is not None and fact.text.role == "handled":
-                found = fact
-                break
-            at -= 1
-        if found is None and graph.at("kind", row) == Kind.EXCEPTION:
-            found = exceptions.at_row(row)
-        chain: list[Fact[Exception_]] = []
-        while found is not None and found not in chain:
-            chain.append(found)
-            behind = found.text.cause or found.text.context
-            found = self.exception(found.process, behind) if behind else None
-        return chain
-
-    def exception(self, process: int, key: int) -> Fact[Exception_] | None:
-        """Return the first record of an exception."""
-        return next(iter(self.facts.exceptions.of(process, key)), None)
-
     def _exceptions(self, position: Position) -> Iterator[Position]:
-        for fact in self.handled(position.row):
-            first = self.exception(fact.process, fact.key) or fact
-            text = (
-                f"{phrases.exception(fact)} was raised in {words.where(fact.text.at, self.facts) or 'unrecorded code'}"
-            )
+        for handled in handled_at(self.facts, position.row):
+            fact, first = handled.fact, handled.first
+            text = f"{phrases.exception(fact)} was raised in {words.where(handled.at, self.facts) or 'unrecorded code'}"
             if first.row != position.row:
-                yield self._at(first.row, Reason.DATA, text, (fact.row, first.row), position)
-            for ended in self._ended_by.get((fact.process, fact.key), ()):
+                yield self._at(first.row, Reason.DATA, text, handled.rows, position)
+            for ended in Ends.of(self.facts).by_exception.get(fact.resource, ()):
                 if ended.ns <= self.graph.at("ts", position.row) and ended.row != position.row:
                     text = f"{phrases.exception(fact)} ended {words.who(self.facts, ended.strand)}"
                     yield self._at(ended.row, Reason.DATA, text, (fact.row, ended.row), position)
-
-    @property
-    def _ended_by(self) -> dict[tuple[int, int], list[Fact[Ended]]]:
-        """The ends of tasks by the exceptions that ended them."""
-        known = self.graph.answers.get("ends by exception")
-        if known is None:
-            known = {}
-            for fact in self.facts.ended.values():
-                if fact.text.exception:
-                    known.setdefault((fact.process, fact.text.exception), []).append(fact)
-            self.graph.answers["ends by exception"] = known
-        found: dict[tuple[int, int], list[Fact[Ended]]] = known
-        return found
 
     # ---- Data: the answer to a request that was sent ----
 
@@ -223,12 +163,9 @@ class Trail:
             ns = self.graph.at("ts", position.row)
             near = waits_during(self.facts, position.strand, position.since_ns, ns)[-WAITS_SEARCHED:]
         else:
-            anchors = [position.row]
-            for fact in self.handled(position.row):
-                first = self.exception(fact.process, fact.key) or fact
-                if first.strand == position.strand and first.row < position.row:
-                    anchors.append(first.row)
-            near = last_waits(self.facts, position.strand, min(anchors))
+            firsts = (handled.first for handled in handled_at(self.facts, position.row))
+            anchors = [first.row for first in firsts if first.strand == position.strand]
+            near = last_waits(self.facts, position.strand, min([position.row, *anchors]))
         inside = self._without_inner(near)
         bad = np.where(inside.ended("timeout", "never"), 0, np.where(inside.ended("failed", "cancelled"), 1, 2))
         shortness = np.where(bad < 2, -inside.row, inside.begin_ns - inside.until_ns(self.facts.last_ns))
@@ -252,12 +189,12 @@ class Trail:
         """Return whether a wait, an exception or a callback at a row of the position's strand may have led to the position."""
         kind = self.graph.at("kind", row)
         if kind == Kind.SCOPE_BEGIN:
-            return position.first == self.unit_of(row)
+            return position.first == unit_of(self.graph, row)
         if kind == Kind.WAIT:
             return any(row in wait.rows for wait in self.waits_before(position))
         if kind == Kind.EXCEPTION:
             key, ended = self.graph.key(row), self.facts.ended.get(position.strand)
-            if row == position.row or any(fact.key == key for fact in self.handled(position.row)):
+            if row == position.row or any(each.fact.key == key for each in handled_at(self.facts, position.row)):
                 return True
             return position.depth > 0 and ended is not None and ended.text.exception == key
         return True
@@ -331,7 +268,8 @@ class Trail:
         return found
 
     def _handles_cancellation(self, position: Position) -> bool:
-        return any(fact.channel.rpartition(".")[2] in _CANCELLATIONS for fact in self.handled(position.row))
+        handled = handled_at(self.facts, position.row)
+        return any(each.fact.channel.rpartition(".")[2] in _CANCELLATIONS for each in handled)
 
     def _is_ending(self, position: Position) -> bool:
         """Return whether the position's task ends by its cancellation, so that its row belongs to the clean-up."""
@@ -347,27 +285,11 @@ class Trail:
         """Yield the ends of cancelled tasks that this unit started, where a cancellation is being handled."""
         if not self._handles_cancellation(position):
             return
-        for strand in self._cancelled_by_parent.get(int(self.graph.region[position.row]), ()):
+        for strand in Ends.of(self.facts).cancelled_by_starter.get(int(self.graph.region[position.row]), ()):
             fact = self.facts.ended[strand]
             if fact.ns <= self.graph.at("ts", position.row) and not self.usual_waits.is_usual_target(strand):
                 text = f"{words.who(self.facts, strand)} was cancelled"
                 yield self._at(fact.row, Reason.CONTROL, text, (fact.row,), position)
-
-    @property
-    def _cancelled_by_parent(self) -> dict[int, list[int]]:
-        """The strands that were cancelled, by the region that started them."""
-        graph = self.graph
-        known = graph.answers.get("cancelled by parent")
-        if known is None:
-            known = {}
-            for strand, fact in self.facts.ended.items():
-                first = graph.strands[strand].start
-                into = edges_into(graph, int(graph.region[first]), fact.row)
-                if fact.text.end == "cancelled" and into:
-                    known.setdefault(int(graph.region[graph.edge_src[into[0]]]), []).append(strand)
-            graph.answers["cancelled by parent"] = known
-        found: dict[int, list[int]] = known
-        return found
 
     # ---- Recorded edges ----
 
@@ -377,10 +299,10 @@ class Trail:
         into = edges_into(graph, int(graph.region[position.row]), position.row, causal=True)
         for rank, edge in enumerate(reversed(into[-MOST_EDGES:])):
             source, target = int(graph.edge_src[edge]), int(graph.edge_dst[edge])
-            reason = self._reason_of(edge)
-            if self._is_no_cause(edge):
+            reason = reason_of(self.graph, edge)
+            if is_no_cause(self.graph, edge):
                 continue
-            if reason is Reason.SCHEDULING and self.request_of(position.row) != self.request_of(source):
+            if reason is Reason.SCHEDULING and request_of(self.graph, position.row) != request_of(self.graph, source):
                 continue
             following = self._at(source, reason, "", (source, target), position, min(rank, 3), edge)
             if reason is Reason.SCHEDULING or self.is_reason(following):
@@ -395,8 +317,12 @@ class Trail:
         region = int(graph.region[before.row])
         if graph.regions.kind[region] in _UNITS and int(graph.regions.opener[region]) == target:
             return True
-        request = self.request_of(target)
-        if graph.edge_kind[position.edge] == EdgeKind.STATE and request >= 0 and request == self.request_of(before.row):
+        request = request_of(self.graph, target)
+        if (
+            graph.edge_kind[position.edge] == EdgeKind.STATE
+            and request >= 0
+            and request == request_of(self.graph, before.row)
+        ):
             return True
         started = self.is_context(before)
         if started and graph.at("kind", target) == Kind.JOIN:
@@ -445,7 +371,7 @@ class Trail:
         chosen = [step.edge for step in why(graph, position.row, steps_at_most=1)[1:] if step.edge >= 0]
         for following in self._along(position, chosen):
             known = (following.strand, following.first) in visited
-            if known or self._is_no_cause(following.edge):
+            if known or is_no_cause(self.graph, following.edge):
                 continue
             if following.reason is not Reason.SCHEDULING:
                 return [following]
@@ -453,16 +379,14 @@ class Trail:
             data = next(fresh, None) if graph.regions.kind[graph.region[position.row]] == RegionKind.SCOPE else None
             if data is not None:
                 return [data]
-            if self.request_of(following.row) == self.request_of(position.row):
+            if request_of(self.graph, following.row) == request_of(self.graph, position.row):
                 return [following]
         return [other for other in [next(fresh, None)] if other is not None]
 
     def is_plain_end(self, position: Position) -> bool:
         """Return whether an edge tells only that an awaited thread, task or process ended without a failure."""
-        graph = self.graph
-        if position.edge < 0 or graph.at("kind", position.events[-1]) != Kind.JOIN:
-            return False
-        return self._channel_of(position.edge) in _OUTCOMES and position.strand not in self.facts.ended
+        is_end = position.edge >= 0 and is_outcome(self.graph, position.edge)
+        return is_end and position.strand not in self.facts.ended
 
     def _along(self, position: Position, edges: list[int]) -> list[Position]:
         """Return the positions along edges, each of which leads from the source of the one before."""
@@ -470,40 +394,8 @@ class Trail:
         for edge in edges:
             source, target = int(self.graph.edge_src[edge]), int(self.graph.edge_dst[edge])
             before = found[-1] if found else position
-            found.append(self._at(source, self._reason_of(edge), "", (source, target), before, 0, edge))
+            found.append(self._at(source, reason_of(self.graph, edge), "", (source, target), before, 0, edge))
         return found
-
-    def _is_no_cause(self, edge: int) -> bool:
-        """Return whether an edge leads from a pooled object's last user, or from the registration of a callback.
-
-        What comes in later, and not the registration, is the cause of a callback that runs again and again, such as a
-        connection's reader.
-        """
-        graph = self.graph
-        source = int(graph.edge_src[edge])
-        row = graph.at("ext", source)
-        if row >= 0 and int(graph.extensions.flags[row]) & FLAG_BACK:
-            return True
-        if (
-            graph.at("kind", int(graph.edge_dst[edge])) != Kind.SCOPE_BEGIN
-            or self._channel_of(edge) != "asyncio.handle"
-        ):
-            return False
-        return sum(graph.at("kind", effect.event) == Kind.SCOPE_BEGIN for effect in effects(graph, source)) > 1
-
-    def _channel_of(self, edge: int) -> str:
-        return self.graph.strings[int(self.graph.edge_channel[edge])]
-
-    def _reason_of(self, edge: int) -> Reason:
-        graph = self.graph
-        kind, channel = graph.edge_kind[edge], self._channel_of(edge)
-        if kind == EdgeKind.SYNC:
-            return Reason.RESOURCE
-        if kind == EdgeKind.STATE:
-            return Reason.DATA
-        if channel in _OUTCOMES and graph.kind[graph.edge_dst[edge]] == Kind.JOIN:
-            return Reason.DATA
-        return Reason.SCHEDULING if channel in _STARTS else Reason.DATA
 
 
 def is_library(graph: ExecutionGraph, row: int) -> bool:

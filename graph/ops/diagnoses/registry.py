@@ -7,7 +7,6 @@ from collections.abc import Callable
 from clew.graph.ops.diagnoses.control import (
     cancellation_spread,
     cancellation_swallowed,
-    cancelled_by,
     cleanup_interrupted,
     destroyed_pending,
     endless_reschedule,
@@ -15,7 +14,7 @@ from clew.graph.ops.diagnoses.control import (
     loop_not_woken,
     wake_up_lost,
 )
-from clew.graph.ops.diagnoses.data import closed_before_use, exception_behind, race, reply_of_another
+from clew.graph.ops.diagnoses.data import closed_before_use, race, reply_of_another
 from clew.graph.ops.diagnoses.finding import Finding
 from clew.graph.ops.diagnoses.resources import (
     executor_occupied,
@@ -59,8 +58,6 @@ DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = (
     destroyed_pending.find,
     exception_not_taken.find,
 )
-REASONS: tuple[Callable[[Facts], list[Finding]], ...] = (exception_behind.find, cancelled_by.find)
-"""Plain reasons: they explain an event, but name no fault."""
 
 
 def findings(facts: Facts) -> list[Finding]:

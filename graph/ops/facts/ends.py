@@ -5,13 +5,16 @@ Invariant: a strand has ended only if a record says so; a strand without further
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cached_property
 
 import numpy as np
 
+from clew.graph.ops.causes.state_waits import edges_into
 from clew.graph.ops.facts.columns.views import I64, Mask
-from clew.graph.ops.facts.facts import Facts, Waiting, Waits
+from clew.graph.ops.facts.facts import Fact, Facts, Resource, Waiting, Waits
 from clew.records.format.event import Kind
+from clew.records.format.facts import Ended
 
 _LAST = 6
 """The number of last rows of a strand among which its end is searched: the end, and what its step records after it."""
@@ -59,6 +62,26 @@ class Ends:
             if kind in (Kind.ENTER, Kind.EXIT, Kind.SUSPEND, Kind.RESUME, Kind.UNWIND, Kind.WAIT):
                 break
         return -1
+
+    @cached_property
+    def by_exception(self) -> dict[Resource, list[Fact[Ended]]]:
+        """The ends of tasks by the exceptions that ended them."""
+        found: dict[Resource, list[Fact[Ended]]] = defaultdict(list)
+        for fact in self._facts.ended.values():
+            if fact.text.exception:
+                found[fact.process, fact.text.exception].append(fact)
+        return dict(found)
+
+    @cached_property
+    def cancelled_by_starter(self) -> dict[int, list[int]]:
+        """The strands that ended as cancelled, by the region that started them."""
+        graph = self._graph
+        found: dict[int, list[int]] = defaultdict(list)
+        for strand, fact in self._facts.ended.items():
+            into = edges_into(graph, int(graph.region[graph.strands[strand].start]), fact.row)
+            if fact.text.end == "cancelled" and into:
+                found[int(graph.region[graph.edge_src[into[0]]])].append(strand)
+        return dict(found)
 
     def is_open(self, wait: Waiting) -> bool:
         """Return whether a wait lasted until the recording ended. A wait whose end is merely unknown is not open."""

@@ -23,12 +23,12 @@ from clew.graph.ops.answer.comparison.executions import (
     step_text,
     strands_of,
 )
-from clew.graph.ops.answer.trail import Trail
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding
 from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.ops.facts.facts import Facts
 from clew.graph.ops.facts.unfollowed import limits
+from clew.graph.ops.facts.work_units import request_of
 from clew.records.format.event import Kind
 
 USUAL = 0.9
@@ -87,7 +87,7 @@ def _many(like: Execution, number: int) -> str:
 
 def _of_event(run: OpenRun, event: int) -> tuple[Execution, list[Execution]]:
     graph = run.graph
-    row = Trail(graph, event).request_of(event)
+    row = request_of(graph, event)
     if row >= 0:
         likes = requests_of(run, graph.channel(row))
         found = next((like for like in likes if like.root == row), None)
@@ -102,19 +102,14 @@ def _of_event(run: OpenRun, event: int) -> tuple[Execution, list[Execution]]:
 
 def _kinds(graph: ExecutionGraph, text: str) -> list[tuple[bool, str]]:
     """Return the kinds of executions in which the text happens: requests by name, else strands by their function."""
-    trail = Trail(graph, 0) if len(graph) else None
     requests, strands = Counter[str](), Counter[str]()
     for row in occurrences(graph, text):
-        request = _request_of(graph, trail, row)
+        request = request_of(graph, row)
         if request >= 0:
             requests[graph.channel(request)] += 1
         elif function := first_function(graph, graph.at("strand", row)):
             strands[function] += 1
     return [(True, name) for name in requests] or [(False, name) for name in strands]
-
-
-def _request_of(graph: ExecutionGraph, trail: Trail | None, row: int) -> int:
-    return trail.request_of(row) if trail is not None else -1
 
 
 def _in_execution(asked: _Asked, mine: Execution, likes: list[Execution]) -> Answer:

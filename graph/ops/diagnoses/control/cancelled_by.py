@@ -126,11 +126,3 @@ def asked_in(facts: Facts, cancel: Fact[Cancel]) -> str:
     if frame is not None and frame.file not in recorded_files(facts) and call >= 0:
         return place(facts, call)
     return fact_place(facts, cancel)
-
-
-def find(facts: Facts) -> list[Finding]:
-    """Return who cancelled each task that ended as cancelled."""
-    found = (
-        cancelled_by(facts, strand, ended.row) for strand, ended in facts.ended.items() if ended.text.end == "cancelled"
-    )
-    return [finding for finding in found if finding]

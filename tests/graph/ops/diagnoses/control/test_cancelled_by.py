@@ -1,6 +1,6 @@
 from random import Random
 
-from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_by, find
+from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_by
 from clew.records.format.event import Kind
 from clew.records.format.facts import Ended
 from tests.support.diagnoses.made import Made
@@ -18,6 +18,12 @@ def made_run(*, cancelled=True, **more):
     made.wake(7, "asyncio.future", "cancelled")
     thread.fact(Kind.ENDED, made.key("fetch"), "", Ended("cancelled")).stop("fetch")
     return made
+
+
+def find(facts):
+    """Return who cancelled each task that ended as cancelled."""
+    found = [cancelled_by(facts, strand, fact.row) for strand, fact in facts.ended.items()]
+    return [finding for finding in found if finding]
 
 
 def test_cancelled_by_names_who_cancelled_a_task_and_the_message():
