@@ -248,19 +248,27 @@ def _chain(builder: Builder, healthy: bool) -> Fault:
 def _serialized(builder: Builder, healthy: bool) -> Fault:
     count, key = builder.random.randrange(3, 8), builder.key()
     slow = 1 if healthy else builder.random.uniform(20, 200)
+    slowest = 0 if healthy else builder.random.randrange(count)
+    """The place of the thread that keeps the lock much longer than the others, 0 for none."""
     first = builder.thread()
     holder = first
-    names = []
+    names, got = [], 101.0
     for place in range(1, count + 1):
+        got += slow
         thread = builder.process.thread(builder.name())
         thread.enter("work", at=100 * MS)
         builder.wait(thread, key, "lock", 101, holders=(builder.held_by(holder, 1),), waiters=place - 1)
-        builder.wake(thread, key, "lock", 101 + place * slow)
-        thread.exit("work", at=int((101 + place * slow + slow) * MS))
+        builder.wake(thread, key, "lock", got)
+        if place == slowest:
+            thread.enter("refill", at=int((got + 0.1) * MS))
+            got += 3 * slow
+            thread.exit("refill", at=int((got + slow - 0.1) * MS))
+        thread.exit("work", at=int((got + slow) * MS))
         names.append(builder.thread_name(thread))
         holder = thread
     first.exit("run", at=4000 * MS)
-    return Fault("serialized-by-lock", tuple(names[:2]), tuple(names))
+    words = (f"{names[slowest - 1]} kept it longest", "refill") if slowest else ("Each holder",)
+    return Fault("serialized-by-lock", (*names[:2], *words), tuple(names))
 
 
 @plant("slot-leaked")

@@ -14,11 +14,11 @@ import numpy as np
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.control.endless_reschedule import endless_chains
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
+from clew.graph.ops.diagnoses.main_call import main_call
 from clew.graph.ops.diagnoses.significance import victims
 from clew.graph.ops.facts.facts import Facts, Waiting
 from clew.graph.ops.facts.loop_steps import HANDLE, LoopStep, long_steps, open_steps, opening_row
 from clew.graph.ops.facts.moments import Moments
-from clew.records.format.event import Kind
 
 KIND = "loop-blocked"
 STEP_NS = 100_000_000
@@ -26,8 +26,6 @@ LATE_NS = 50_000_000
 SOON_NS = 5_000_000
 """A handle that was ready runs within this time after the step, or after the handles before it."""
 OPEN_NS = 1_000_000_000
-MAIN_SHARE = 0.5
-MOST_ROWS = 200_000
 MOST_WAITS = 10
 
 
@@ -133,7 +131,7 @@ def _overdue(facts: Facts, step: LoopStep) -> list[Waiting]:
 
 def _finding(facts: Facts, step: LoopStep, late: list[tuple[int, int]], waits: list[Waiting]) -> tuple[Finding, int]:
     graph = facts.graph
-    row, _took = main_call(facts, step)
+    row = main_call(graph, step.begin + 1, step.end, step.ns)
     site = graph.sites[graph.at("site", row)] if row >= 0 else None
     what = words.who(facts, step.strand) if graph.strands[step.strand].kind == "task" else "a callback"
     call = f" in {words.site_place(site)}" if site is not None and site.file else ""
@@ -167,27 +165,6 @@ def _late_victim(facts: Facts, row: int) -> Victim:
 
 def _is_task(facts: Facts, row: int) -> bool:
     return facts.graph.strand_of(row).kind == "task"
-
-
-def main_call(facts: Facts, step: LoopStep) -> tuple[int, int]:
-    """Return the opening row of the innermost call that took at least half of a step, and its duration; -1 if there is none.
-
-    A coroutine's part of the step counts from its RESUME to its SUSPEND.
-    """
-    graph = facts.graph
-    stack: list[int] = []
-    best, took, depth = -1, 0, -1
-    rows = range(step.begin + 1, min(step.end, step.begin + MOST_ROWS))
-    for row in rows:
-        kind = graph.at("kind", row)
-        if kind in (Kind.ENTER, Kind.RESUME):
-            stack.append(row)
-        elif kind in (Kind.EXIT, Kind.UNWIND, Kind.SUSPEND) and stack:
-            opened = stack.pop()
-            lasted = graph.at("ts", row) - graph.at("ts", opened)
-            if lasted >= MAIN_SHARE * step.ns and len(stack) > depth:
-                best, took, depth = opened, lasted, len(stack)
-    return best, took
 
 
 def _longest(findings: list[Finding]) -> Finding:

@@ -10,8 +10,11 @@ from collections import Counter
 from itertools import pairwise
 from statistics import median
 
+import numpy as np
+
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason
+from clew.graph.ops.diagnoses.main_call import main_call
 from clew.graph.ops.diagnoses.significance import SHARE, victims, work_ns
 from clew.graph.ops.facts.columns.views import Groups
 from clew.graph.ops.facts.ends import Ends
@@ -60,8 +63,13 @@ def _matters(facts: Facts, queue: list[Waiting]) -> bool:
 
 def _hold_ns(facts: Facts, queue: list[Waiting]) -> float:
     """Return the median time from one getting the lock to the next one."""
-    times = sorted(map(Ends.of(facts).until_ns, queue))
-    return median(later - earlier for earlier, later in pairwise(times))
+    return median(held_ns for _wait, held_ns in _holds(facts, queue))
+
+
+def _holds(facts: Facts, queue: list[Waiting]) -> list[tuple[Waiting, int]]:
+    """Return each wait but the last one to get the lock, and the time until the next one got it."""
+    until_ns = Ends.of(facts).until_ns
+    return [(first, until_ns(second) - until_ns(first)) for first, second in pairwise(sorted(queue, key=until_ns))]
 
 
 def _finding(facts: Facts, queue: list[Waiting]) -> Finding:
@@ -73,13 +81,30 @@ def _finding(facts: Facts, queue: list[Waiting]) -> Finding:
     lock = f"{_one(facts, longest)}{f' ({place})' if place else ''}"
     times = f"{words.seconds(total)} in sum, {words.seconds(ends.lasted_ns(longest))} at most"
     claims = [Claim(f"{words.names(facts, strands, 6)} waited one after the other for {lock}: {times}.", rows)]
-    taken = Counter(holder.at for wait in queue for holder in wait.begin.text.holders if holder.at)
-    each = f"Each holder kept it for about {words.seconds(int(_hold_ns(facts, queue)))}"
-    if taken:
-        at: tuple[Frame, ...] = taken.most_common(1)[0][0]
-        each += f", from {words.library_place(at, facts)} on"
-    claims.append(Claim(f"{each}.", rows))
+    claims.append(_held(facts, queue, rows))
     return Finding(KIND, Reason.RESOURCE, tuple(claims), victims(facts, queue))
+
+
+def _held(facts: Facts, queue: list[Waiting], rows: tuple[int, ...]) -> Claim:
+    """Return the sentence that says for how long the lock was held, since which line, and in which call."""
+    graph, holds = facts.graph, _holds(facts, queue)
+    longest, most_ns = max(holds, key=lambda hold: hold[1])
+    if min(held_ns for _wait, held_ns in holds) >= SHARE * most_ns:
+        text = f"Each holder kept it for about {words.seconds(int(_hold_ns(facts, queue)))}"
+    else:
+        text = f"{words.who(facts, longest.strand)} kept it longest, for {words.seconds(most_ns)}"
+    taken = Counter(holder.at for wait in queue for holder in wait.begin.text.holders if holder.at)
+    at: tuple[Frame, ...] = taken.most_common(1)[0][0] if taken else ()
+    if at:
+        text += f", from {words.library_place(at, facts)} on"
+    first = longest.rows[-1]
+    stop = first + int(
+        np.searchsorted(graph.ts[first : graph.strand_of(first).stop], graph.at("ts", first) + most_ns, "right")
+    )
+    call = main_call(graph, first, stop, most_ns)
+    if call >= 0:
+        text += f", most of it in {words.site_place(graph.sites[graph.at('site', call)])}"
+    return Claim(f"{text}.", (*rows, call) if call >= 0 else rows)
 
 
 def _one(facts: Facts, wait: Waiting) -> str:
@@ -88,4 +113,4 @@ def _one(facts: Facts, wait: Waiting) -> str:
     if at and words.own_frame(at, facts) != at[0]:
         return "one lock"
     thing = words.thing(wait, facts)
-    return f"one {thing[2:]}" if thing.startswith("a ") else f"the lock {thing}"
+    return f"one {thing[2:]}" if thing.startswith("a ") else thing
