@@ -13,7 +13,7 @@ import numpy.typing as npt
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 T = TypeVar("T")
-K = TypeVar("K")
+K = TypeVar("K", bound="int | tuple[int, ...]")
 A = TypeVar("A", bound=npt.NDArray[Any])
 
 
@@ -96,7 +96,7 @@ class Groups(Mapping[K, V], Generic[K, V]):
         return found
 
     def __getitem__(self, key: K) -> V:
-        found = self.of(*key) if isinstance(key, tuple) else self.of(key)  # type: ignore[arg-type]
+        found = self.of(*key) if isinstance(key, tuple) else self.of(key)
         if not len(found):
             raise KeyError(key)
         return found
