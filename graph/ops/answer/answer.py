@@ -237,7 +237,7 @@ def _exception_claims(trail: Trail) -> list[Claim]:
             if place:
                 claims.append(Claim(f"It was raised in {place}.", handled.rows))
             continue
-        claims.append(Claim(f"{_LINKS[handled.link]} {phrases.exception(handled.fact)}{raised}.", handled.rows))
+        claims.append(Claim(f"{_LINKS[handled.link]} {words.exception(handled.fact)}{raised}.", handled.rows))
     return claims
 
 

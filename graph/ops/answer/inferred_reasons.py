@@ -9,25 +9,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.graph.model.event import WARNING
-from clew.graph.model.graph import Process
-from clew.graph.ops.answer import phrases
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding
 from clew.graph.ops.diagnoses.lost import how_lost, in_collector, lost_name, was_started
 from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.ops.facts.blockers import Blockers
 from clew.graph.ops.facts.ends import Ends
-from clew.graph.ops.facts.facts import Fact, Facts
-from clew.graph.ops.facts.lost_strands import LostStrands
-from clew.graph.ops.facts.uncaught import uncaught
+from clew.graph.ops.facts.facts import Facts
+from clew.graph.ops.facts.lost_strands import Lost, LostStrands
 from clew.records.format.event import Kind
-from clew.records.format.facts import Exception_
 
 HANGS_NS = 1_000_000_000
 """A wait of this length that still went on at the event may be why it happened."""
 MOST_PROCESSES = 2
 _LASTING = frozenset({"exception-never-taken", "cancellation-misdirected", "slot-leaked", "item-not-returned"})
 """The diagnoses whose effects last: what was not done or given back then is missing later."""
+_ORDER = "the order in time"
 _NOTHING = "No recorded reason leads to this."
 
 
@@ -70,11 +67,21 @@ def lost_before(facts: Facts, event: int, unit: int) -> Meanwhile | None:
     if reported is None and not own:
         return None
     lost = reported or max(own, key=lambda lost: lost.ns)
-    finding = next((each for each in findings(facts) if each.victims and each.victims[0].strand == lost.strand), None)
+    finding = next((each for each in findings(facts) if _is_about(each, lost)), None)
     started, rows = was_started(facts, lost)
-    claim = Claim(f"{lost_name(facts, lost)}, {started}, {how_lost(facts, lost)}.", (*rows, *lost.rows))
-    basis = f"no recorded dependence: {words.who(facts, strand)} had started it, and it was lost before the event"
+    name = f"{_begin(lost_name(facts, lost))}{f', {started},' if started else ''}"
+    claim = Claim(f"{name} {how_lost(facts, lost)}.", (*rows, *lost.rows))
+    basis = f"{_ORDER}: {words.who(facts, strand)} had started it, and no recorded dependence leads to it"
     return Meanwhile(finding.claims if finding else (claim,), "" if reported else basis, finding)
+
+
+def _is_about(finding: Finding, lost: Lost) -> bool:
+    """Return whether a finding tells that a strand was lost, and not how another one suffers from it."""
+    return lost.rows[0] in finding.events and [victim.strand for victim in finding.victims] == [lost.strand]
+
+
+def _begin(name: str) -> str:
+    return f"P{name[1:]}" if name.startswith("process ") else name
 
 
 def ended_badly(facts: Facts, event: int) -> Meanwhile | None:
@@ -83,35 +90,23 @@ def ended_badly(facts: Facts, event: int) -> Meanwhile | None:
     ns, strand = graph.at("ts", event), graph.at("strand", event)
     if graph.at("kind", event) == Kind.LOG and graph.key(event) < WARNING:
         return None
-    nothing, basis = Claim(_NOTHING, (event,)), "the order in time alone: no recorded dependence leads to it"
-    threads = [
-        fact
-        for fact in uncaught(facts)
-        if fact.ns < ns and fact.strand != strand and graph.strands[fact.strand].kind == "thread"
-    ]
+    known, basis = LostStrands.of(facts), f"{_ORDER} alone: no recorded dependence leads to it"
+    threads = [lost for lost in known.threads.values() if lost.ns < ns and lost.strand != strand]
     if threads:
-        return Meanwhile((nothing, _uncaught(facts, max(threads, key=lambda fact: fact.ns), event)), basis)
+        return Meanwhile(_elsewhere(facts, event, [max(threads, key=lambda lost: lost.ns)]), basis)
     for finding in reversed(findings(facts)):
         if finding.kind in _LASTING and graph.at("ts", finding.events[0]) < ns:
             first = finding.claims[0]
             first = Claim(f"{_NOTHING} Elsewhere: {first.text}", (event, *first.events))
             return Meanwhile((first, *finding.claims[1:]), basis, finding)
-    expected = {graph.strands[child].process for child in _awaited_children(facts)}
-    expected.add(graph.strands[strand].process)
-    died = [each for each in graph.processes if each.died and each.index not in expected and each.last_ns < ns]
-    if not died:
-        return None
-    return Meanwhile((nothing, *(_died(facts, each, event) for each in died[-MOST_PROCESSES:])), basis)
+    expected = {graph.strands[child].process for child in (*_awaited_children(facts), strand)}
+    died = [lost for lost in known.died.values() if lost.ns < ns and graph.strands[lost.strand].process not in expected]
+    return Meanwhile(_elsewhere(facts, event, died[-MOST_PROCESSES:]), basis) if died else None
 
 
-def _died(facts: Facts, process: Process, event: int) -> Claim:
-    """Tell that a process died. No record shows when: an idle process, too, has no event between its last one and its death."""
-    graph = facts.graph
-    rows = [found.stop - 1 for found in graph.strands if found.process == process.index and found.stop > found.start]
-    row = max(rows, key=lambda row: graph.at("ts", row), default=event)
-    name, last = f"{process.name} ({process.pid})", words.offset(process.last_ns)
-    text = f"Elsewhere, process {name} was killed, or it exited at once, after {last}."
-    return Claim(text, (row,))
+def _elsewhere(facts: Facts, event: int, lost: list[Lost]) -> tuple[Claim, ...]:
+    claims = [Claim(f"Elsewhere, {lost_name(facts, each)} {how_lost(facts, each)}.", each.rows) for each in lost]
+    return Claim(_NOTHING, (event,)), *claims
 
 
 def _awaited_children(facts: Facts) -> Iterator[int]:
@@ -122,12 +117,3 @@ def _awaited_children(facts: Facts) -> Iterator[int]:
         child = blockers.target(wait)
         if child >= 0:
             yield child
-
-
-def _uncaught(facts: Facts, fact: Fact[Exception_], event: int) -> Claim:
-    first = next((each for each in facts.exceptions.of(*fact.resource) if each.text.at), fact)
-    place = words.where(first.text.at, facts)
-    raised = f", raised in {place}" if place else ""
-    who, before = words.who(facts, fact.strand), words.seconds(facts.graph.at("ts", event) - fact.ns)
-    text = f"Elsewhere, {phrases.exception(first)}{raised}, ended {who} {before} before, and nothing caught it."
-    return Claim(text, (fact.row, first.row))

@@ -1,11 +1,12 @@
-"""Sentences about one recorded fact: an exception, a wait and what it was for, a cancellation."""
+"""Sentences about one recorded fact: a wait and what it was for, a cancellation."""
 
 from __future__ import annotations
 
 from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.places import in_brackets
 from clew.graph.ops.facts.blockers import is_lock
-from clew.graph.ops.facts.facts import Fact, Facts, Holding, Waiting
-from clew.records.format.facts import Exception_, Frame, Holder
+from clew.graph.ops.facts.facts import Facts, Holding, Waiting
+from clew.records.format.facts import Holder
 
 _ENDS = {
     "timeout": "until its time limit",
@@ -13,19 +14,6 @@ _ENDS = {
     "failed": "until an exception ended the wait",
     "never": "and never went on",
 }
-
-
-def exception(fact: Fact[Exception_]) -> str:
-    """Return `KeyError: 'sku-7'`, with the first line of the message."""
-    name = fact.channel.rpartition(".")[2] if fact.channel.startswith("builtins.") else fact.channel
-    message = fact.text.message.strip().partition("\n")[0].rstrip()
-    return f"{name}: {message}" if message else name or "an exception"
-
-
-def in_place(at: tuple[Frame, ...], facts: Facts) -> str:
-    """Return ` (transfer, bank.py:10)`, or "" for an empty stack."""
-    where = words.where(at, facts)
-    return f" ({where})" if where else ""
 
 
 def waited(facts: Facts, wait: Waiting, thing: str = "") -> str:
@@ -57,4 +45,4 @@ def waited_for_holder(facts: Facts, wait: Waiting, holder: Holder, strand: int) 
     name = words.who(facts, strand)
     since = f" since {words.offset(wait.begin.ns - holder.held_ns)}" if holder.held_ns >= 0 else ""
     held = f"{name} had held it{since}"
-    return f"{waited(facts, wait)}; {held}{in_place(holder.at, facts)}"
+    return f"{waited(facts, wait)}; {held}{in_brackets(words.where(holder.at, facts))}"

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.graph.ops.answer import phrases
 from clew.graph.ops.causes.why import effects
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.facts.facts import Facts
@@ -76,7 +75,7 @@ def _raised(facts: Facts, row: int, sent: int, call: int) -> SentRequest | None:
     if fact is None:
         return None
     place = words.where(fact.text.at, facts)
-    text = f"{_sent(facts, sent, call)}, which ended with {phrases.exception(fact)}"
+    text = f"{_sent(facts, sent, call)}, which ended with {words.exception(fact)}"
     return SentRequest(fact.row, f"{text}, raised in {place}" if place else text, (sent, call, fact.row, end))
 
 

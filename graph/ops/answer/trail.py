@@ -130,12 +130,12 @@ class Trail:
     def _exceptions(self, position: Position) -> Iterator[Position]:
         for handled in handled_at(self.facts, position.row):
             fact, first = handled.fact, handled.first
-            text = f"{phrases.exception(fact)} was raised in {words.where(handled.at, self.facts) or 'unrecorded code'}"
+            text = f"{words.exception(fact)} was raised in {words.where(handled.at, self.facts) or 'unrecorded code'}"
             if first.row != position.row:
                 yield self._at(first.row, Reason.DATA, text, handled.rows, position)
             for ended in Ends.of(self.facts).by_exception.get(fact.resource, ()):
                 if ended.ns <= self.graph.at("ts", position.row) and ended.row != position.row:
-                    text = f"{phrases.exception(fact)} ended {words.who(self.facts, ended.strand)}"
+                    text = f"{words.exception(fact)} ended {words.who(self.facts, ended.strand)}"
                     yield self._at(ended.row, Reason.DATA, text, (fact.row, ended.row), position)
 
     # ---- Data: the answer to a request that was sent ----

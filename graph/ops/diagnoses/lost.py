@@ -11,27 +11,27 @@ from clew.records.format.event import Kind
 
 def lost_name(facts: Facts, lost: Lost) -> str:
     """Return the name of a lost thread or task, or `process app (4711)`."""
-    known = LostStrands.of(facts)
-    if lost.strand in known.killed or lost.strand in known.exited:
+    if lost.how in ("killed", "exited"):
         process = facts.graph.processes[facts.graph.strands[lost.strand].process]
         return f"process {process.name} ({process.pid})"
     return words.who(facts, lost.strand)
 
 
 def how_lost(facts: Facts, lost: Lost) -> str:
-    """Return `ended by KeyError: 'id' at +0.70 s (pack, app.py:7)`, as the end of a sentence."""
-    at, known = words.offset(lost.ns), LostStrands.of(facts)
-    if lost.exception is not None:
-        name, message = lost.exception.channel.removeprefix("builtins."), lost.exception.text.message
-        what = f"{name}: {message}" if message else name
-        return f"ended by {what} at {at}{in_brackets(words.where(lost.exception.text.at, facts))}"
-    if lost.strand in known.destroyed_tasks:
-        return f"was destroyed{' by the garbage collector' if in_collector(facts, lost.rows[0]) else ''} at {at}"
-    if lost.strand in known.killed:
-        return f"died after {at}{in_brackets(place(facts, lost.rows[0]))}"
-    if lost.strand in known.exited:
-        return f"ended at {at} inside a call{in_brackets(place(facts, lost.rows[0]))}"
-    return f"ended by an exception at {at}"
+    """Return `was ended by KeyError: 'id' at +0.70 s (pack, app.py:7)`, as the end of a sentence."""
+    at = words.offset(lost.ns)
+    match lost.how:
+        case "failed":
+            if lost.exception is None:
+                return f"was ended by an exception at {at}"
+            raised = in_brackets(words.where(lost.exception.text.at, facts))
+            return f"was ended by {words.exception(lost.exception)} at {at}{raised}"
+        case "destroyed":
+            return f"was destroyed{' by the garbage collector' if in_collector(facts, lost.rows[0]) else ''} at {at}"
+        case "killed":
+            return f"died after {at}{in_brackets(place(facts, lost.rows[0]))}"
+        case "exited":
+            return f"ended at {at} inside a call{in_brackets(place(facts, lost.rows[0]))}"
 
 
 def in_collector(facts: Facts, row: int) -> bool:

@@ -11,11 +11,11 @@ from functools import lru_cache
 from clew.graph.model.graph import Site
 from clew.graph.ops.facts.columns.waits import DECLARED
 from clew.graph.ops.facts.ends import Ends
-from clew.graph.ops.facts.facts import Facts, Holding, Waiting
+from clew.graph.ops.facts.facts import Fact, Facts, Holding, Waiting
 from clew.graph.ops.facts.helper_tasks import AUTOMATIC_NAME
 from clew.graph.render.library import library_place as library_file
 from clew.records.format.event import Kind
-from clew.records.format.facts import Frame
+from clew.records.format.facts import Exception_, Frame
 
 _PRIMITIVES = {
     "lock": "a lock", "rlock": "a reentrant lock", "condition": "a condition", "semaphore": "a semaphore",
@@ -242,6 +242,15 @@ def names(facts: Facts, strands: list[int], most: int = 4) -> str:
     if len(found) > most:
         found = [*found[: most - 1], f"{len(found) - most + 1} others"]
     return f"{', '.join(found[:-1])} and {found[-1]}" if len(found) > 1 else "".join(found)
+
+
+def exception(fact: Fact[Exception_]) -> str:
+    """Return `KeyError: 'sku-7'`, with the first line of the message, without its full stop."""
+    name = fact.channel.removeprefix("builtins.") or "an exception"
+    message = fact.text.message.strip().partition("\n")[0].rstrip()
+    if message.endswith(".") and not message.endswith(".."):
+        message = message[:-1]
+    return f"{name}: {message}" if message else name
 
 
 def library_place(at: tuple[Frame, ...], facts: Facts) -> str:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
+from clew.graph.model.graph import Process, Strand
+from clew.graph.ops.causes.state_waits import edges_into
 from clew.graph.ops.facts.facts import Fact, Facts, Resource
 from clew.graph.ops.facts.uncaught import uncaught
 from clew.records.format.event import CALLS, Kind
@@ -23,12 +26,15 @@ _STARTS = frozenset({"thread.start", "asyncio.handle", "process.start"})
 class Lost:
     """A strand that was lost."""
 
+    how: Literal["failed", "destroyed", "killed", "exited"]
+    """An exception ended it, it was destroyed, or its process was killed or ended inside a call."""
     strand: int
     ns: int
+    """When it was lost; for a killed process the time of its last event."""
     rows: tuple[int, ...]
     """The rows that show it."""
     exception: Fact[Exception_] | None = None
-    """The exception that ended it, None if it was destroyed or killed, or if the exception was not recorded."""
+    """The exception that ended it, None if it was not recorded."""
     unretrieved: int = -1
     """The row that reports that nobody took a task's exception, -1 if there is none."""
 
@@ -53,7 +59,7 @@ class LostStrands:
         found: dict[int, Lost] = {}
         for fact in uncaught(self._facts):
             if fact.text.role == "ended" and self._graph.strands[fact.strand].kind == "thread":
-                found.setdefault(fact.strand, Lost(fact.strand, fact.ns, (fact.row,), fact))
+                found.setdefault(fact.strand, Lost("failed", fact.strand, fact.ns, (fact.row,), fact))
         return found
 
     @cached_property
@@ -79,7 +85,7 @@ class LostStrands:
                 continue
             shown = (exceptions.get(resource) or proof) if ended.text.exception else None
             rows = (ended.row, *((shown.row,) if shown else ()))
-            found[strand] = Lost(strand, ended.ns, rows, shown, proof.row if proof else -1)
+            found[strand] = Lost("failed", strand, ended.ns, rows, shown, proof.row if proof else -1)
         return found
 
     def _has_taker(self, strand: int, sources: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
@@ -102,32 +108,33 @@ class LostStrands:
         for strand, fact in pending.items():
             own = graph.strands[strand]
             if own.key == fact.key and last.get((own.process, own.thread), 0) > fact.ns:
-                found[strand] = Lost(strand, fact.ns, (fact.row,))
+                found[strand] = Lost("destroyed", strand, fact.ns, (fact.row,))
         return found
 
     @cached_property
+    def died(self) -> dict[int, Lost]:
+        """The main threads of processes that were killed."""
+        return self._main_threads("killed", [process for process in self._graph.processes if process.died])
+
+    @cached_property
     def killed(self) -> dict[int, Lost]:
-        """The main threads of child processes that were killed, at their last events, unless the first process was, too."""
-        graph = self._graph
-        children = () if graph.processes[0].died else graph.processes[1:]
-        return self._at_last_row([process.index for process in children if process.died])
+        """The main threads of child processes that were killed, unless the first process was, too: then the run was killed."""
+        return {} if self._graph.processes[0].died else self.died
 
     @cached_property
     def exited(self) -> dict[int, Lost]:
         """The main threads of child processes that ended inside a call, as by `os._exit`; many of them meant to."""
         graph = self._graph
-        found = self._at_last_row([process.index for process in graph.processes[1:] if process.end == "closed"])
+        found = self._main_threads("exited", [process for process in graph.processes[1:] if process.end == "closed"])
         return {strand: lost for strand, lost in found.items() if graph.call_of(lost.rows[0]) >= 0}
 
-    def _at_last_row(self, processes: list[int]) -> dict[int, Lost]:
-        graph, found = self._graph, {}
-        for process in processes:
-            threads = (each for each in graph.strands if each.process == process and each.kind == "thread")
-            thread = next(threads, None)
-            if thread is not None and thread.stop > thread.start:
-                row = thread.stop - 1
-                found[thread.index] = Lost(thread.index, graph.at("ts", row), (row,))
-        return found
+    def _main_threads(self, how: Literal["killed", "exited"], processes: list[Process]) -> dict[int, Lost]:
+        main: dict[int, Strand] = {}
+        for strand in self._graph.strands:
+            if strand.kind == "thread" and strand.stop > strand.start:
+                main.setdefault(strand.process, strand)
+        lost = ((main[each.index], each.last_ns) for each in processes if each.index in main)
+        return {thread.index: Lost(how, thread.index, ns, (thread.stop - 1,)) for thread, ns in lost}
 
     @cached_property
     def unexpected(self) -> dict[int, Lost]:
@@ -143,8 +150,8 @@ class LostStrands:
         graph = self._graph
         own = graph.strands[strand]
         for row in range(own.start, min(own.start + 2, own.stop)):
-            for edge in np.flatnonzero(graph.edge_dst == row).tolist():
-                if graph.strings[int(graph.edge_channel[edge])] in _STARTS:
+            for edge in edges_into(graph, graph.at("region", row), row):
+                if graph.edge_dst[edge] == row and graph.strings[int(graph.edge_channel[edge])] in _STARTS:
                     source = int(graph.edge_src[edge])
                     return graph.at("strand", source), source
         return -1, -1

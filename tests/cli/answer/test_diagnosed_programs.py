@@ -342,14 +342,14 @@ asyncio.run(function()) if asyncio.iscoroutinefunction(function) else function()
 @pytest.mark.parametrize(
     ("way", "kind", "text"),
     [
-        ("fill", "giver-lost", " pack, the only one that took items from it, ended by KeyError: 'id' at "),
-        ("ask", "giver-lost", " compute, which was to give it, ended by LookupError: no data at "),
+        ("fill", "giver-lost", " pack, the only one that took items from it, was ended by KeyError: 'id' at "),
+        ("ask", "giver-lost", " compute, which was to give it, was ended by LookupError: no data at "),
         ("buy", "giver-lost", " sell, which worked last on what MainThread had handed over at "),
-        ("buy", "giver-lost", ", ended by KeyError: 'ink' at "),
-        ("listen", "giver-lost", " beat, the only one that had given it before, ended by OSError: no signal at "),
+        ("buy", "giver-lost", ", was ended by KeyError: 'ink' at "),
+        ("listen", "giver-lost", " beat, the only one that had given it before, was ended by OSError: no signal at "),
         ("spread", "giver-lost", ", which worked last on what MainThread had handed over at "),
         ("spread", "giver-lost", " (convert, app.py:73)."),
-        ("share", "giver-lost", " uploader, the only one that took items from it, ended by ValueError: bad at "),
+        ("share", "giver-lost", " uploader, the only one that took items from it, was ended by ValueError: bad at "),
         ("back_up", "destroyed-pending", "It was destroyed by the garbage collector at "),
     ],
 )

@@ -47,7 +47,7 @@ def diversions(
     inside = (raised.ns >= begin) & (raised.ns <= end) & np.isin(raised.strand, list(mine.strands))
     for fact in raised.take(inside):
         place = words.where(fact.text.at, facts)
-        yield f"{phrases.exception(fact)} was raised" + (f" ({place})" if place else ""), (fact.row,)
+        yield f"{words.exception(fact)} was raised" + (f" ({place})" if place else ""), (fact.row,)
     for row in graph.rows_of([Kind.UNWIND]).tolist():
         if graph.at("strand", row) in mine.strands and begin <= graph.at("ts", row) <= end:
             yield f"{graph.sites[graph.at('site', row)].qualname} ended by an exception", (row,)

@@ -91,7 +91,9 @@ def compare(facts: Facts, event: int, baseline: ExecutionGraph | None = None) ->
     own = _Calls(graph)
     others = own if baseline is None else _Calls(baseline)
     where = "this run" if baseline is None else f"run {baseline.info.name}"
-    advice = f"`--baseline RUN` compares it with {'another run' if baseline else 'a run that went well'}"
+    advice = (
+        f"`clew why --baseline RUN` compares it with {'a run that went well' if baseline is None else 'another run'}"
+    )
     outer = _outermost_repeated(own, others, event)
     if outer < 0:
         return _not_compared(f"There are too few like calls in {where} to compare it with; {advice}.", event)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
-from clew.graph.ops.diagnoses.words import offset, where, who
+from clew.graph.ops.diagnoses.words import exception, offset, where, who
 from clew.graph.ops.facts.facts import Facts
 from clew.graph.ops.facts.lost_strands import LostStrands
 
 KIND = "exception-never-taken"
-_BASIS = "no recorded event takes the outcome of the task, and nothing was to run at its end"
+_BASIS = "missing records: no event takes the outcome of the task, and nothing was to run at its end"
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -16,8 +16,7 @@ def find(facts: Facts) -> list[Finding]:
     found = []
     for lost in LostStrands.of(facts).failed_tasks.values():
         shown, ended = lost.exception, lost.rows[0]
-        message = f": {shown.text.message}" if shown and shown.text.message else ""
-        what = f" with {shown.channel}{message}" if shown else ""
+        what = f" with {exception(shown)}" if shown else ""
         at = where(shown.text.at, facts) if shown else ""
         proof = lost.unretrieved
         claims = (

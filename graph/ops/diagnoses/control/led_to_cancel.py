@@ -10,7 +10,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from clew.graph.ops.diagnoses.places import in_brackets, place
-from clew.graph.ops.diagnoses.words import offset, where, who
+from clew.graph.ops.diagnoses.words import exception, offset, where, who
 from clew.graph.ops.facts.connection_ends import ConnectionEnds, PeerLeft
 from clew.graph.ops.facts.facts import Fact, Facts
 from clew.graph.ops.facts.scopes import origin_of
@@ -52,8 +52,7 @@ def what_led(facts: Facts, cancel: Fact[Cancel]) -> Led | None:
         assert left
         return Led(f"{_BEFORE}{closed}", peer_events(left), left.led_here)
     in_place = f", raised in {where(got.text.at, facts)}" if got.text.at else ""
-    message = f": {got.text.message}" if got.text.message else ""
-    text = f"{asker} did so while handling {got.channel}{message}{in_place}"
+    text = f"{asker} did so while handling {exception(got)}{in_place}"
     if left:
         return Led(f"{text}; {_BEFORE}{closed}", (got.row, *peer_events(left)), left.led_here)
     return Led(text, (got.row,), certain=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.places import in_brackets, place
-from clew.graph.ops.diagnoses.words import offset, seconds, where, who
+from clew.graph.ops.diagnoses.words import exception, offset, seconds, where, who
 from clew.graph.ops.facts.facts import Fact, Facts
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_
@@ -117,9 +117,8 @@ def _class_of(function: str) -> str:
 def _finding(facts: Facts, fact: Fact[Exception_], closings: dict[str, list[int]]) -> Finding:
     thing = _thing(fact)
     at = where(fact.text.at, facts)
-    message = f": {fact.text.message.removesuffix('.')}" if fact.text.message else ""
     used = Claim(
-        f"{who(facts, fact.strand)} used {thing} after it was closed{f' in {at}' if at else ''}: {fact.channel}{message}.",
+        f"{who(facts, fact.strand)} used {thing} after it was closed{f' in {at}' if at else ''}: {exception(fact)}.",
         (fact.row,),
     )
     closer = _closer(facts, fact, closings)

@@ -26,7 +26,7 @@ MOST_PAIRS = 500
 MOST_READERS = 64
 """The maximum number of readers of a state that are remembered at a time."""
 _BASIS = (
-    "no recorded hand-over, wake-up, start or join orders the two; a plain variable or a lock that nobody waited for "
+    "missing records: no hand-over, wake-up, start or join orders the two; a plain variable or a lock that nobody waited for "
     "leaves no record"
 )
 

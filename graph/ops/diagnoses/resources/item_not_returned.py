@@ -215,8 +215,7 @@ def _lost_claim(facts: Facts, take: _Take) -> Claim:
     if graph.at("kind", end) == Kind.UNWIND:
         by = "an exception"
         if fact is not None:
-            name = fact.channel.rpartition(".")[2] if fact.channel.startswith("builtins.") else fact.channel
-            by, row = f"{name}: {fact.text.message}" if fact.text.message else name, fact.row
+            by, row = words.exception(fact), fact.row
         return Claim(f"{who}; {by} ended {place} before it was put back.", (take.call, take.row, row, end))
     ended = facts.ended.get(take.strand)
     if ended is not None and ended.text.end == "cancelled":

@@ -33,7 +33,7 @@ def asked(run):
 
 def failed(thread, *, role="ended", at=1_000_000_000, name="builtins.KeyError"):
     thread.enter("tidy").fact(Kind.EXCEPTION, 9, name, Exception_("'b'", "raised", AT), at=at)
-    thread.unwind("tidy", at=at).fact(Kind.EXCEPTION, 9, name, Exception_("'b'", role), at=at + 1000)
+    thread.unwind("tidy", at=at).fact(Kind.EXCEPTION, 9, name, Exception_("'b'", role, AT), at=at + 1000)
 
 
 def test_answer_names_the_exception_that_ended_another_thread_before(run):
@@ -42,8 +42,7 @@ def test_answer_names_the_exception_that_ended_another_thread_before(run):
     process.thread().log("not tidy", level=40, at=2_000_000_000)
     found = asked(run)
     assert found.text == (
-        "No recorded reason leads to this. Elsewhere, KeyError: 'b', raised in tidy, app.py:12, ended tidier 1 s before, and "
-        "nothing caught it."
+        "No recorded reason leads to this. Elsewhere, tidier was ended by KeyError: 'b' at +1.00 s (tidy, app.py:12)."
     )
     assert (found.certainty, found.basis) == ("inferred", ALONE)
 
@@ -83,6 +82,41 @@ def test_answer_names_each_process_that_died_and_claims_no_time(run):
     run.process("cook", state=State.RECORDING).thread().enter("cook", at=1_000_000_000)
     run.process("idle", state=State.RECORDING).thread().enter("wait", at=1_500_000_000)
     assert asked(run).text == (
-        "No recorded reason leads to this. Elsewhere, process cook (200) was killed, or it exited at once, after +1.00 s. "
-        "Elsewhere, process idle (300) was killed, or it exited at once, after +1.50 s."
+        "No recorded reason leads to this. Elsewhere, process cook (200) died after +1.00 s (cook, app.py:10). "
+        "Elsewhere, process idle (300) died after +1.50 s (wait, app.py:10)."
     )
+
+
+def test_answer_in_child_names_the_first_process_that_died(run):
+    run.process("main", state=State.RECORDING).thread().enter("serve", at=1_000_000_000)
+    run.process("cook").thread().log("no order", level=40, at=2_000_000_000)
+    assert asked(run).text.endswith("Elsewhere, process main (100) died after +1.00 s (serve, app.py:10).")
+
+
+def test_answer_about_process_that_died_tells_the_time_of_its_last_event(run):
+    run.process("main").thread().log("no meal", level=40, at=3_000_000_000)
+    cook = run.process("cook", state=State.RECORDING)
+    cook.thread().enter("wait", at=1_000_000_000)
+    cook.thread("helper").enter("stir", at=2_000_000_000)
+    assert asked(run).text.endswith("Elsewhere, process cook (200) died after +2.00 s (wait, app.py:10).")
+
+
+def test_answer_about_lost_task_tells_no_other_trouble_of_it(run, diagnosed):
+    """A finding about an earlier wait of the task is not how it was lost."""
+    process = run.process()
+    main = process.thread().send(5, "thread.start")
+    tidier = process.thread("tidier").receive(5, "thread.start").enter("tidy")
+    failed(tidier)
+    main.log("not tidy", level=40, at=2_000_000_000)
+    row = int(run.graph().rows_of([Kind.ENTER])[0])
+    strand = run.graph().at("strand", row)
+    diagnosed(Finding("wait-circle", Reason.RESOURCE, (Claim("It waited.", (row,)),), (Victim(strand, row, -1),)))
+    assert asked(run).text.startswith("tidier, which MainThread had started at +")
+    assert asked(run).text.endswith(" was ended by KeyError: 'b' at +1.00 s (tidy, app.py:12).")
+
+
+def test_answer_ends_a_sentence_with_one_full_stop(run):
+    process = run.process()
+    thread = process.thread().enter("load").fact(Kind.EXCEPTION, 9, "app.NoOrder", Exception_("gone.", "handled", AT))
+    thread.log("not loaded", level=40)
+    assert asked(run).text == "It was written while handling app.NoOrder: gone, raised in tidy, app.py:12."

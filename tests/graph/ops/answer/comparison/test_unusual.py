@@ -97,7 +97,8 @@ def test_answer_with_few_like_calls_tells_how_to_compare_with_more(run, likes):
     nothing, compared = asked(run, "refused").verdict
     assert nothing.text.startswith("Nothing unusual was recorded")
     assert compared.text == (
-        "There are too few like calls in this run to compare it with; `--baseline RUN` compares it with a run that went well."
+        "There are too few like calls in this run to compare it with; `clew why --baseline RUN` compares it with a run "
+        "that went well."
     )
 
 
@@ -108,7 +109,8 @@ def test_answer_where_like_calls_failed_tells_that_too_few_went_well(run):
     shop.order(line="refused", level=40)
     assert asked(run, "refused").verdict[1].text == (
         "Fewer than 5 other calls of order in this run went well without it, which are too few to compare it with; "
-        "`--baseline RUN` compares it with a run that went well."
+        "`clew why --baseline RUN` compares it with a run "
+        "that went well."
     )
 
 
