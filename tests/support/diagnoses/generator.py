@@ -347,9 +347,10 @@ def _blocked(builder: Builder, healthy: bool) -> Fault:
     loop.enter("app:crunch", at=22 * MS)
     loop.exit("app:crunch", at=int((21 + lasted) * MS))
     builder.stop(loop, busy, 22 + lasted)
-    builder.step(loop, other, 22.5 + lasted)
-    loop.join(handle, channel="asyncio.handle", at=int((22.6 + lasted) * MS))
-    builder.stop(loop, other, 23 + lasted)
+    then = 22 + lasted + random.choice([0.5, random.uniform(0.5, 40)])  # a busy machine may run the loop no sooner
+    builder.step(loop, other, then)
+    loop.join(handle, channel="asyncio.handle", at=int((then + 0.1) * MS))
+    builder.stop(loop, other, then + 0.5)
     loop.exit("run", at=4000 * MS)
     return Fault("loop-blocked", (busy, other, "crunch"), (other,))
 

@@ -1,10 +1,11 @@
 """Find calls that kept an event loop's thread for long without giving way while other tasks were ready.
 
 A step of a task or a callback must have taken at least 100 ms, the limit of asyncio's own debug mode. Another task or callback
-must have been late by at least 50 ms: its handle was made during the step and ran right after it, or its time limit passed
-that much earlier. A timer does not say when it was due; so handles that were made before the step do not count. A step that
-never ended must have taken a second while another task of the thread waited. A step of a function that reschedules itself
-without end does not count: the chain kept the loop, and one long step among thousands is a step without a processor.
+must have been late by at least 50 ms: it was made ready during the step and ran after it, or its time limit passed that much
+earlier. A timer does not say when it was due; so handles that were made before the step do not count, and a callback must
+have run right after it. A step that never ended must have taken a second while another task of the thread waited. A step of
+a function that reschedules itself without end does not count: the chain kept the loop, and one long step among thousands is
+a step without a processor.
 """
 
 from __future__ import annotations
@@ -93,7 +94,10 @@ def _never_ended(facts: Facts, step: LoopStep) -> list[Finding]:
 
 
 def _ready(facts: Facts, step: LoopStep, sources: list[int], targets: list[int]) -> list[tuple[int, int]]:
-    """Return the source and target of handles that were made during a step and ran on its thread right after it."""
+    """Return the source and target of handles that were made during a step, ready, and ran on its thread after it.
+
+    A handle that runs a task was never a timer, so it was ready at once. Another one must have run right after the step.
+    """
     graph = facts.graph
     own = graph.strands[step.strand]
     ran = []
@@ -105,10 +109,10 @@ def _ready(facts: Facts, step: LoopStep, sources: list[int], targets: list[int])
             ran.append((graph.at("ts", target), source, target))
     found, reached = [], step.end_ns
     for ns, source, target in sorted(ran):
-        if ns > reached + SOON_NS:
-            break
-        found.append((source, target))
-        reached = ns
+        soon = ns <= reached + SOON_NS
+        if soon or _is_task(facts, target):
+            found.append((source, target))
+        reached = ns if soon else reached
     return found
 
 

@@ -1,4 +1,4 @@
-"""A callback that a long step made late: the finding is about that callback, not about the loop's thread from then on."""
+"""Callbacks and tasks that a long step made late: the finding is about them, not about the loop's thread from then on."""
 
 from clew.graph.ops.answer.answer import answer
 from clew.graph.ops.diagnoses.resources.loop_blocked import find
@@ -30,3 +30,14 @@ def test_late_callback_is_no_reason_of_a_later_line_of_its_thread(run):
     graph = run.graph()
     found = [answer(graph, row, lambda *_: "") for row in graph.rows_of([Kind.LOG]).tolist()]
     assert [one.finding is not None for one in found] == [True, False]
+
+
+def test_task_that_was_made_ready_is_late_however_late_the_loop_ran_it(run):
+    thread = run.process().thread()
+    thread.step("refill", at=100 * MS).enter("refill").send(1, HANDLE, at=110 * MS).send(2, HANDLE, at=120 * MS)
+    thread.exit("refill", at=298 * MS).stop("refill", at=300 * MS)
+    thread.step("poll", at=309 * MS).join(1, HANDLE).stop("poll", at=310 * MS)
+    thread.begin(2, at=320 * MS).end(at=321 * MS)
+    graph = run.graph()
+    ((victim,),) = [found.victims for found in find(Facts.of(graph))]
+    assert graph.strands[victim.strand].name == "poll"  # the callback may be one of a timer
