@@ -231,13 +231,13 @@ def _edge_claim(step: AnswerStep, tell: Tell) -> Claim:
 def _exception_claims(trail: Trail) -> list[Claim]:
     claims: list[Claim] = []
     for handled in handled_at(trail.facts, trail.event)[:2]:
-        place = words.where(handled.at, trail.facts)
-        raised = f", raised in {place}" if place else ""
+        raised = phrases.raised(trail.facts, handled)
         if not handled.link and trail.graph.at("kind", trail.event) == Kind.EXCEPTION:
-            if place:
-                claims.append(Claim(f"It was raised in {place}.", handled.rows))
+            if raised:
+                claims.append(Claim(f"It was {raised}.", handled.rows))
             continue
-        claims.append(Claim(f"{_LINKS[handled.link]} {words.exception(handled.fact)}{raised}.", handled.rows))
+        told = f"{_LINKS[handled.link]} {words.exception(handled.fact)}"
+        claims.append(Claim(f"{told}, {raised}." if raised else f"{told}.", handled.rows))
     return claims
 
 

@@ -6,6 +6,7 @@ from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.places import in_brackets
 from clew.graph.ops.facts.blockers import is_lock
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
+from clew.graph.ops.facts.handled import Handled
 from clew.records.format.facts import Holder
 
 _ENDS = {
@@ -14,6 +15,17 @@ _ENDS = {
     "failed": "until an exception ended the wait",
     "never": "and never went on",
 }
+
+
+def raised(facts: Facts, handled: Handled) -> str:
+    """Return `raised in transfer, bank.py:10`, with the process if a pool brought the exception; "" if nothing is known."""
+    place = words.where(handled.at, facts)
+    if not handled.is_from_pool:
+        return f"raised in {place}" if place else ""
+    if handled.first is handled.fact:
+        return "raised in a worker process"
+    process = facts.graph.processes[handled.first.process].name
+    return f"raised in {place}, in the worker process {process}" if place else f"raised in the worker process {process}"
 
 
 def waited(facts: Facts, wait: Waiting, thing: str = "") -> str:

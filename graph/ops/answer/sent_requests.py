@@ -69,8 +69,7 @@ def _raised(facts: Facts, row: int, sent: int, call: int) -> SentRequest | None:
     end = graph.exit_of(call)
     if end < 0 or graph.at("kind", end) != Kind.UNWIND or graph.at("ts", end) > graph.at("ts", row):
         return None
-    rows = facts.exceptions.row
-    inside = facts.exceptions[int(np.searchsorted(rows, call, "right")) : int(np.searchsorted(rows, end, "right"))]
+    inside = facts.exceptions.between(call, end)
     fact = next((each for each in reversed(inside) if each.text.role == "raised"), None)
     if fact is None:
         return None

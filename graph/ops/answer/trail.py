@@ -130,7 +130,7 @@ class Trail:
     def _exceptions(self, position: Position) -> Iterator[Position]:
         for handled in handled_at(self.facts, position.row):
             fact, first = handled.fact, handled.first
-            text = f"{words.exception(fact)} was raised in {words.where(handled.at, self.facts) or 'unrecorded code'}"
+            text = f"{words.exception(fact)} was {phrases.raised(self.facts, handled) or 'raised in unrecorded code'}"
             if first.row != position.row:
                 yield self._at(first.row, Reason.DATA, text, handled.rows, position)
             for ended in Ends.of(self.facts).by_exception.get(fact.resource, ()):
@@ -194,7 +194,9 @@ class Trail:
             return any(row in wait.rows for wait in self.waits_before(position))
         if kind == Kind.EXCEPTION:
             key, ended = self.graph.key(row), self.facts.ended.get(position.strand)
-            if row == position.row or any(each.fact.key == key for each in handled_at(self.facts, position.row)):
+            if row == position.row or any(
+                key in (each.fact.key, each.first.key) for each in handled_at(self.facts, position.row)
+            ):
                 return True
             return position.depth > 0 and ended is not None and ended.text.exception == key
         return True

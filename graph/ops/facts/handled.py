@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clew.graph.ops.facts.facts import Fact, Facts
+from clew.graph.ops.facts.pool_exceptions import is_from_pool, raised_in_worker
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_, Frame
 
@@ -24,10 +25,14 @@ class Handled:
     """Its first record, of the place where it was raised."""
     link: Link = ""
     """How the exception before it in the chain came from it; "" for the handled one."""
+    is_from_pool: bool = False
+    """Whether a process pool brought it. Then `first` is of its worker; it equals `fact` if the worker's is not known."""
 
     @property
     def at(self) -> tuple[Frame, ...]:
-        """The stack where it was raised, innermost first."""
+        """The stack where it was raised, innermost first; empty if that is not known."""
+        if self.is_from_pool:
+            return self.first.text.at if self.first is not self.fact else ()
         return self.fact.text.at or self.first.text.at
 
     @property
@@ -54,17 +59,27 @@ def handled_at(facts: Facts, row: int) -> list[Handled]:
 
 def chain_of(facts: Facts, fact: Fact[Exception_]) -> list[Handled]:
     """Return an exception and those behind it: causes, members of groups, and contexts."""
-    chain = [Handled(fact, facts.exceptions.of(*fact.resource)[0])]
+    chain = [_handled(facts, fact, "")]
     keys = {fact.key}
     while len(chain) < _LONGEST:
-        text = chain[-1].fact.text
+        last = chain[-1]
+        text, process = (
+            (last.first.text, last.first.process) if last.is_from_pool else (last.fact.text, last.fact.process)
+        )
+        cause = 0 if last.first is last.fact and last.is_from_pool else text.cause
         links: list[tuple[int, Link]] = [
-            (text.cause, "cause"), *((member, "member") for member in text.members[:1]), (text.context, "context"),
+            (cause, "cause"), *((member, "member") for member in text.members[:1]), (text.context, "context"),
         ]  # fmt: skip
         key, link = next((each for each in links if each[0]), (0, ""))
-        first = next(iter(facts.exceptions.of(fact.process, key)), None) if key and key not in keys else None
+        first = next(iter(facts.exceptions.of(process, key)), None) if key and key not in keys else None
         if first is None:
             break
         keys.add(key)
-        chain.append(Handled(first, first, link))
+        chain.append(_handled(facts, first, link))
     return chain
+
+
+def _handled(facts: Facts, fact: Fact[Exception_], link: Link) -> Handled:
+    if is_from_pool(facts, fact):
+        return Handled(fact, raised_in_worker(facts, fact) or fact, link, is_from_pool=True)
+    return Handled(fact, facts.exceptions.of(*fact.resource)[0], link)

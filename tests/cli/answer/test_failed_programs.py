@@ -97,3 +97,32 @@ def test_runs_of_process_that_ends_normally_has_no_problems(shell, record):
 def test_slice_invalid_condition_is_quoted_as_typed(shell, record):
     record(LOGS)
     assert "'text=~(': not a regular expression" in shell("slice", "--where", "text=~(", code=2).stderr
+
+
+POOLED = """\
+import logging
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import Pool
+def scale(number):
+    return 100 // number
+def of_pool():
+    with Pool(1) as pool:
+        return pool.map(scale, [5, 0])
+def of_executor():
+    with ProcessPoolExecutor(1) as pool:
+        return pool.submit(scale, 0).result()
+if __name__ == "__main__":
+    for way in of_pool, of_executor:
+        try:
+            way()
+        except ZeroDivisionError:
+            logging.error("%s failed", way.__name__)
+"""
+
+
+@pytest.mark.parametrize("way", ["of_pool", "of_executor"])
+def test_why_of_exception_from_a_process_pool_names_the_line_of_the_worker(shell, record, way):
+    record(POOLED)
+    verdict = shell("why", f"{way} failed").stdout.split("\n\n")[2]
+    assert "raised in scale, app.py:5, in the worker process app #" in verdict
+    assert "RemoteTraceback" not in verdict

@@ -83,6 +83,11 @@ class Exceptions(View[Fact[Exception_]]):
         rows = self._table.records.row
         return self._table.fact(place) if place < len(rows) and rows[place] == row else None
 
+    def between(self, first: int, last: int) -> Exceptions:
+        """Return the records in rows from `first` to `last`."""
+        low, high = np.searchsorted(self.row, [first, last + 1]).tolist()
+        return self[low:high]
+
     def of_roles(self, *roles: str) -> Mask:
         """Return for each record whether the exception has one of some roles in it."""
         records = self._table.records

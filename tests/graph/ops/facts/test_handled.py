@@ -67,3 +67,33 @@ def test_no_exception_is_handled_at_the_line_after_the_handlers():
     made = Made(Random(1))
     raised(made.thread, 5, "KeyError", role="handled").log("first").log("second", level=40)
     assert chain(made) == []
+
+
+REMOTE = "multiprocessing.pool.RemoteTraceback"
+
+
+def brought_by_pool(made, *, followed):
+    """Return a run whose worker raised an exception that its pool raised again in the first process."""
+    worker = made.run.process("worker").thread("worker")
+    raised(worker, 1, "KeyError", "'order-7'", role="context", at=AT)
+    raised(worker, 2, "app.OrderError", "no order", at=AT, cause=1)
+    worker.send(9, "multiprocessing.pool")
+    main = made.thread
+    if followed:
+        main.receive(9, "multiprocessing.pool")
+    raised(main, 1, REMOTE, "Traceback …", role="context")
+    raised(main, 2, "app.OrderError", "no order", role="handled", at=(Frame("/src/app.py", 3, "main"),), cause=1)
+    main.log("failed", level=40)
+    return made
+
+
+def test_exception_of_a_pool_was_raised_in_its_worker():
+    first, second = chain(brought_by_pool(Made(Random(1)), followed=True))
+    assert (first.fact.channel, first.is_from_pool, first.at) == ("app.OrderError", True, AT)
+    assert first.fact.process != first.first.process == second.fact.process
+    assert (second.fact.channel, second.link) == ("KeyError", "cause")
+
+
+def test_exception_of_a_pool_without_an_edge_to_its_worker_has_no_place():
+    (only,) = chain(brought_by_pool(Made(Random(1)), followed=False))
+    assert (only.is_from_pool, only.at) == (True, ())
