@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from clew.cli.output.options import open_session, print_json, print_live_note, print_problems
+from clew.cli.output.options import open_session, print_json, print_live_note, print_problems, why_command
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,9 +45,8 @@ def why_not(
     click.echo()
     for sentence in (*found.limits, *(claim.text for claim in found.verdict)):
         click.echo(sentence)
-    if found.certainty != "recorded":
-        known = "inferred from" if found.certainty == "inferred" else "not known:"
-        click.echo(f"{known} {found.basis}" + (f"; try `{found.remedy}`" if found.remedy else ""))
+    click.echo(f"How sure: {found.sure}" + (f"; try `{found.remedy}`" if found.remedy else ""))
     if found.certainty != "unknown":
-        click.echo(f"next: clew why --event {found.event}")
+        click.echo()
+        click.echo(f"more: `{why_command(session, run, options['run'])} --event {found.event}`")
     print_problems(run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -168,6 +169,13 @@ def markdown_table(what: Table) -> str:
         *([str(cell).replace("|", "\\|") for cell in row] for row in zip(*cells, strict=True)),
     ]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def why_command(session: Session, run: Run, which: str | None) -> str:
+    """Return the command that asks about the same run: `clew why --run before`; the newest run needs no name."""
+    newest = run.folder == session.folder()
+    name = which or ("" if newest else run.info.name)
+    return f"clew why --run {shlex.quote(name)}" if name else "clew why"
 
 
 def print_problems(run: Run) -> None:

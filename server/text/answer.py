@@ -43,7 +43,7 @@ MOST_EVENTS = 6
 
 def verdict_of(graph: ExecutionGraph, answer: Answer) -> Verdict:
     """Return an answer as data."""
-    sentences = [VerdictSentence(_begun(units.printable(claim.text)), list(claim.events)) for claim in answer.verdict]
+    sentences = [VerdictSentence(sentence(claim.text), list(claim.events)) for claim in answer.verdict]
     further = [*answer.steps[1:], None]
     steps = [_step(graph, step, then, answer.event) for step, then in zip(answer.steps, further, strict=False)]
     others = [
@@ -55,7 +55,7 @@ def verdict_of(graph: ExecutionGraph, answer: Answer) -> Verdict:
         events.event_title(graph, answer.event),
         sentences,
         answer.certainty,
-        _sure(answer),
+        certainty_of(answer),
         units.printable(answer.basis),
         answer.remedy,
         answer.finding.kind if answer.finding else "",
@@ -67,12 +67,14 @@ def verdict_of(graph: ExecutionGraph, answer: Answer) -> Verdict:
     return replace(verdict, markdown=markdown(verdict))
 
 
-def _begun(text: str) -> str:
-    """Return a sentence with a capital letter, unless it begins with a name of the program."""
+def sentence(text: str) -> str:
+    """Return a sentence of an answer for people: with a capital letter, unless it begins with a name of the program."""
+    text = units.printable(text)
     return text[0].upper() + text[1:] if text.startswith(("a ", "an ", "the ")) else text
 
 
-def _sure(answer: Answer) -> str:
+def certainty_of(answer: Answer) -> str:
+    """Return `recorded`, `inferred from ...` or `not known: ...`."""
     basis = units.printable(answer.basis)
     match answer.certainty:
         case "recorded":

@@ -9,6 +9,7 @@ from clew.graph.ops.answer.comparison.absence import absence
 from clew.query.api import Run
 from clew.server.protocol.shared import RunRef
 from clew.server.session.session import Session, Task
+from clew.server.text.answer import certainty_of, sentence
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class AbsenceAnswer:
     certainty: str
     """"recorded", "inferred" or "unknown"."""
     basis: str
+    sure: str
+    """How sure the verdict is, in words: `inferred from ...`."""
     remedy: str
     diagnosis: str
     """The kind of the finding that is part of the verdict, "" for none."""
@@ -61,10 +64,11 @@ def _told(session: Session, run: Run, text: str, found: Answer) -> AbsenceAnswer
         session.ref(run),
         text,
         found.event,
-        [AbsenceClaim(claim.text, list(claim.events)) for claim in found.verdict],
+        [AbsenceClaim(sentence(claim.text), list(claim.events)) for claim in found.verdict],
         found.certainty,
         found.basis,
+        certainty_of(found),
         found.remedy,
         found.finding.kind if found.finding else "",
-        list(found.limits),
+        [sentence(limit) for limit in found.limits],
     )

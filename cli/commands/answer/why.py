@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +16,11 @@ from clew.cli.output.options import (
     print_problems,
     run_option,
     target_of,
+    why_command,
     workspace_option,
 )
 
 if TYPE_CHECKING:
-    from clew.query.api import Run
     from clew.server.session.session import Session
     from clew.server.views.target import Found
 
@@ -86,6 +85,16 @@ def why(
       clew why --not Cart.checkout --baseline healthy
     """
     if missing is not None:
+        _refuse(
+            "--not",
+            TEXT=text,
+            at=at,
+            all=every,
+            errors=errors,
+            causes=causes,
+            steps=steps_at_most,
+            markdown=as_markdown,
+        )
         options = {"run": run, "request": request, "baseline": baseline}
         why_not(missing, event, options, workspace, as_json=as_json)
         return
@@ -101,12 +110,12 @@ def why(
         raise click.UsageError("use only one of --json and --markdown")
     if request is not None:
         raise click.UsageError("--request is only for --not")
+    if errors:
+        _refuse(
+            "--errors", TEXT=text, at=at, event=event, all=every, causes=causes, steps=steps_at_most, baseline=baseline
+        )
     session = open_session(workspace)
     if errors:
-        if any(each is not None for each in (text, at, event, baseline)):
-            raise click.UsageError(
-                "--errors takes no TEXT, --at, --event or --baseline: it groups all errors of the run"
-            )
         _errors(session, run or "", as_json=as_json, as_markdown=as_markdown)
         return
     found = find_target(session, run or "", target_of(text, at, event), Task(), every=every)
@@ -128,7 +137,7 @@ def why(
     if as_markdown:
         click.echo("\n---\n\n".join(it.markdown for it in verdicts), nl=False)
         return
-    command = _command(session, found.run, run)
+    command = why_command(session, found.run, run)
     click.echo(_head(found))
     for it in verdicts:
         click.echo()
@@ -147,11 +156,11 @@ def why(
     print_problems(found.run)
 
 
-def _command(session: Session, run: Run, which: str | None) -> str:
-    """Return the command that asks about the same run: `clew why --run before`; the newest run needs no name."""
-    newest = run.folder == session.folder()
-    name = which or ("" if newest else run.info.name)
-    return f"clew why --run {shlex.quote(name)}" if name else "clew why"
+def _refuse(option: str, **others: object) -> None:
+    """Refuse what an option would ignore. Raises `UsageError`."""
+    for name, value in others.items():
+        if value is not None and value is not False:
+            raise click.UsageError(f"{option} takes no {name if name.isupper() else f'--{name}'}")
 
 
 def _head(found: Found) -> str:
@@ -183,5 +192,5 @@ def _errors(session: Session, which: str, *, as_json: bool, as_markdown: bool) -
         click.echo(causes_markdown(grouped), nl=False)
     else:
         click.echo(f"run {run.info.name} ({units.when(run.info.started)}): {grouped.title}")
-        answers.print_error_causes(grouped, _command(session, run, which))
+        answers.print_error_causes(grouped, why_command(session, run, which))
     print_problems(run)

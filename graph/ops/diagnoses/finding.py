@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Literal, Protocol
-
-from clew.graph.ops.facts.facts import Facts
+from typing import Literal
 
 Certainty = Literal["recorded", "inferred"]
 
@@ -59,12 +57,3 @@ class Finding:
     @property
     def text(self) -> str:
         return " ".join(claim.text for claim in self.claims)
-
-
-class Diagnosis(Protocol):
-    """A module of this package."""
-
-    KIND: str
-
-    @staticmethod
-    def find(facts: Facts) -> list[Finding]: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
 from typing import Any
 
 from clew.graph.ops.diagnoses.words import own_frame, where
@@ -42,15 +41,6 @@ def line_of_wait(facts: Facts, wait: Waiting) -> tuple[str, int]:
         return site.file, site.line
     frame = own_frame(wait.begin.text.at, facts)
     return (frame.file, frame.line) if frame else ("", 0)
-
-
-def row_at(facts: Facts, strand: int, ns: int) -> int:
-    """Return the first row of a strand that is not earlier than a time, the strand's stop if there is none."""
-    graph = facts.graph
-    found = graph.strands[strand]
-    return found.start + bisect_left(
-        range(found.stop - found.start), ns, key=lambda at: graph.at("ts", found.start + at)
-    )
 
 
 def runs_callback(facts: Facts, row: int) -> bool:

@@ -93,6 +93,13 @@ def test_why_errors_groups_the_errors_of_a_run_by_cause(shop):
     assert "): 1 ERROR line, 1 cause\n" in printed.splitlines(keepends=True)[0]
     assert f"look at one: `clew why --run before --event {event}`\n" in printed
     assert "--errors takes no TEXT" in shop("why", "Order", "--errors", code=2).stderr
+    assert "--errors takes no --steps" in shop("why", "--errors", "--steps", "5", code=2).stderr
+
+
+def test_why_not_tells_how_sure_it_is_and_how_to_ask_on(shop):
+    printed = shop("why", "--not", "Order failed", "--run", "before").stdout
+    assert "\nHow sure: inferred from the steps of 1 request order with it\n\nmore: `clew why --run before --event " in printed
+    assert "--not takes no --markdown" in shop("why", "--not", "Order failed", "--markdown", code=2).stderr
 
 
 def test_why_steps_leaves_out_the_middle_of_a_longer_chain(shop):
