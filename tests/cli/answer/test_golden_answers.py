@@ -98,7 +98,10 @@ def test_why_errors_groups_the_errors_of_a_run_by_cause(shop):
 
 def test_why_not_tells_how_sure_it_is_and_how_to_ask_on(shop):
     printed = shop("why", "--not", "Order failed", "--run", "before").stdout
-    assert "\nHow sure: inferred from the steps of 1 request order with it\n\nmore: `clew why --run before --event " in printed
+    assert (
+        "\nHow sure: inferred from the steps of 1 request order with it\n\nmore: `clew why --run before --event "
+        in printed
+    )
     assert "--not takes no --markdown" in shop("why", "--not", "Order failed", "--markdown", code=2).stderr
 
 
