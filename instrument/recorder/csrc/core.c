@@ -276,7 +276,6 @@ static PyMethodDef methods[] = {
     {"watch_stack", core_watch_stack, METH_VARARGS,
      "watch_stack(origin, site): what a file belongs to, and the site of a line (code, globals, line)."},
     {"stack_site", core_stack_site, METH_NOARGS, "stack_site(): of the program's line that runs; 0 if none."},
-    {"stack_json", core_stack_json, METH_NOARGS, "stack_json(): the stack as a JSON list of frames."},
     {"watch_waits", core_watch_waits, METH_O, "watch_waits(rules): the functions of the standard library that wait."},
     {"object_key", core_object_key, METH_O, "object_key(object): a key for its whole life in this process."},
     {"slots_are", core_slots_are, METH_VARARGS, "slots_are(object, slots): how many slots a resource has."},

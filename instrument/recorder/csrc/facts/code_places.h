@@ -18,7 +18,7 @@ const void *code_self(void);
 /* Writes at most `room` places, innermost first, with new references to their code. Returns their number. */
 uint32_t code_places(struct code_place *at, uint32_t room);
 
-/* Writes places as a JSON list of frames, as `stack_json` does. Returns the bytes written; `room` is at least 3. */
+/* Writes places as a JSON list of frames, without clew's own. Returns the bytes written; `room` is at least 3. */
 size_t code_places_json(const struct code_place *at, uint32_t places, char *out, size_t room);
 
 #endif

@@ -7,6 +7,7 @@
 #include "facts/exception_text.h"
 #include "facts/limits.h"
 #include "facts/stack.h"
+#include "facts/stack_numbers.h"
 #include "store/records.h"
 #include "store/sampling.h"
 #include "store/store.h"

@@ -7,7 +7,7 @@
 
 #include "facts/exceptions.h"
 #include "facts/limits.h"
-#include "facts/stack.h"
+#include "facts/stack_numbers.h"
 #include "hooks/methods.h"
 #include "store/records.h"
 #include "store/sampling.h"

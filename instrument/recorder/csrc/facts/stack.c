@@ -82,73 +82,6 @@ bool code_shown(PyCodeObject *code, bool *last) {
     return !*last && origin != CLEW;
 }
 
-typedef bool (*visit)(PyFrameObject *frame, PyCodeObject *code, int origin, void *state);
-
-/* Calls `each` for frames that are not clew's, from the innermost on, until it returns false. */
-static void walk(visit each, void *state) {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame());
-    bool more = true;
-    while (frame && more) {
-        PyCodeObject *code = PyFrame_GetCode(frame);
-        int origin = code_origin(code);
-        if (origin == EVENT_LOOP) more = false;
-        else if (origin != CLEW) more = each(frame, code, origin, state);
-        Py_DECREF(code);
-        PyFrameObject *back = more ? PyFrame_GetBack(frame) : NULL;
-        Py_DECREF(frame);
-        frame = back;
-    }
-    Py_XDECREF(frame);
-    PyErr_Restore(type, value, traceback);
-}
-
-struct best {
-    uint64_t site;
-    int origin;
-};
-
-static bool choose(PyFrameObject *frame, PyCodeObject *code, int origin, void *state) {
-    struct best *best = state;
-    if (origin < best->origin) {
-        best->origin = origin;
-        best->site = line_site(frame, code, PyFrame_GetLineNumber(frame));
-    }
-    return origin != PROGRAM;
-}
-
-uint64_t stack_site(void) {
-    struct best best = {0, CLEW};
-    if (places.known) walk(choose, &best);
-    return best.site;
-}
-
-struct list {
-    char *out;
-    size_t used, room;
-    int frames;
-};
-
-static bool append(PyFrameObject *frame, PyCodeObject *code, int origin, void *state) {
-    struct list *list = state;
-    if (list->used + 2 >= list->room) return false;
-    size_t comma = list->frames ? 1 : 0;
-    size_t written = frame_json(frame, list->out + list->used + comma, list->room - list->used - comma - 1);
-    if (!written) return false;
-    if (comma) list->out[list->used] = ',';
-    list->used += comma + written;
-    return ++list->frames < MOST_FRAMES;
-}
-
-size_t stack_json(char *out, size_t room) {
-    struct list list = {out, 1, room, 0};
-    out[0] = '[';
-    if (places.known) walk(append, &list);
-    out[list.used++] = ']';
-    return list.used;
-}
-
 /* watch_stack(origin, site): see `places`. */
 PyObject *core_watch_stack(PyObject *module, PyObject *arguments) {
     PyObject *origin, *site;
@@ -162,11 +95,3 @@ PyObject *core_watch_stack(PyObject *module, PyObject *arguments) {
 }
 
 bool stack_watched(void) { return places.known; }
-
-PyObject *core_stack_site(PyObject *module, PyObject *ignored) { return PyLong_FromUnsignedLongLong(stack_site()); }
-
-PyObject *core_stack_json(PyObject *module, PyObject *ignored) {
-    char text[STACK_TEXT];
-    size_t written = stack_json(text, sizeof text);
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)written, "replace");
-}

@@ -1,7 +1,6 @@
-/* The calling thread's Python stack, for facts: the line of the program that made a call, and the frames around it.
+/* Frames and lines of Python code, for facts: what their files belong to, their sites, and their texts.
  *
- * Invariant: no function here leaves an exception set, or changes one that is set. Each costs microseconds, so only paths
- * that are slow anyway (a wait, a cancellation, an exception) call them. */
+ * Invariant: no function here leaves an exception set. Each costs microseconds, so `stack_numbers.h` keeps what they return. */
 #ifndef CLEW_FACTS_STACK_H
 #define CLEW_FACTS_STACK_H
 
@@ -17,15 +16,8 @@
 /* Whether `watch_stack` was called. */
 bool stack_watched(void);
 
-/* The site of the innermost line of the program's own code on the stack, or of a library's if there is none. 0 if neither
- * is on it. The stack ends where asyncio runs a callback. */
-uint64_t stack_site(void);
-
-/* Writes the stack as a JSON list of frames (see `clew.records.format.facts`), innermost first and without clew's own. Returns
- * the bytes written; there is no final zero. `room` is at least 3. */
-size_t stack_json(char *out, size_t room);
-
-/* Of one frame, the same as an element of the list; 0 if it does not fit. */
+/* Writes one frame as an element of a JSON list of frames (see `clew.records.format.facts`). Returns the bytes written, without
+ * a final zero; 0 if it does not fit. */
 size_t frame_json(PyFrameObject *frame, char *out, size_t room);
 
 /* The same of an instruction of code. */
@@ -44,7 +36,5 @@ enum origin code_origin(PyCodeObject *code);
 uint64_t line_site(PyFrameObject *frame, PyCodeObject *code, int line);
 
 PyObject *core_watch_stack(PyObject *module, PyObject *arguments);
-PyObject *core_stack_site(PyObject *module, PyObject *ignored);
-PyObject *core_stack_json(PyObject *module, PyObject *ignored);
 
 #endif

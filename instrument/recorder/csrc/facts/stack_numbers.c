@@ -94,35 +94,52 @@ static uint32_t number_of(const uint32_t *frame, uint32_t frames) {
     return i + 1;
 }
 
-void stack_capture(struct call_stack *stack) {
+/* Takes at most `most` frames of at most `visited`, and none behind the program's first line unless the stack is `whole`. */
+static void capture(struct call_stack *stack, uint32_t most, uint32_t visited, bool whole) {
     *stack = (struct call_stack){.origin = CLEW};
     if (!stack_watched() || !allocated()) return;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     uint32_t frame_places[MOST_FRAMES], frames = 0;
+    bool more = true, unplaced = false;
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame());
-    for (int visited = 0; frame && visited < FRAMES_VISITED; visited++) {
+    for (; frame && more && visited; visited--) {
         PyCodeObject *code = PyFrame_GetCode(frame);
         int32_t at = place_of(frame, code);
-        Py_DECREF(code);
-        uint8_t origin = at < 0 ? CLEW : places[at].origin;
+        uint8_t origin = at < 0 ? (uint8_t)code_origin(code) : places[at].origin;
         if (origin < CLEW) {
-            if (!frames) stack->innermost = places[at].waits;
-            if (frames < MOST_FRAMES) frame_places[frames++] = (uint32_t)at;
+            if (!frames && at >= 0) stack->innermost = places[at].waits;
+            if (frames < most) {
+                unplaced |= at < 0;
+                frame_places[frames++] = (uint32_t)at;
+            }
             if (origin < stack->origin) {
-                if (!places[at].site)
-                    places[at].site = (uint32_t)line_site(frame, places[at].code, PyFrame_GetLineNumber(frame));
+                uint32_t site = at < 0 ? 0 : places[at].site;
+                if (!site) site = (uint32_t)line_site(frame, code, PyFrame_GetLineNumber(frame));
+                if (at >= 0) places[at].site = site;
                 stack->origin = origin;
-                stack->site = places[at].site;
+                stack->site = site;
             }
         }
-        PyFrameObject *back = origin == PROGRAM || origin == EVENT_LOOP ? NULL : PyFrame_GetBack(frame);
+        Py_DECREF(code);
+        more = origin != EVENT_LOOP && (stack->origin != PROGRAM || (whole && frames < most));
+        PyFrameObject *back = more ? PyFrame_GetBack(frame) : NULL;
         Py_DECREF(frame);
         frame = back;
     }
     Py_XDECREF(frame);
-    if (frames) stack->number = number_of(frame_places, frames);
+    if (frames && !unplaced) stack->number = number_of(frame_places, frames);
     PyErr_Restore(type, value, traceback);
+}
+
+void stack_capture(struct call_stack *stack) { capture(stack, MOST_FRAMES, FRAMES_VISITED, false); }
+
+void stack_capture_whole(struct call_stack *stack) { capture(stack, MOST_FRAMES, UINT32_MAX, true); }
+
+uint64_t stack_site(void) {
+    struct call_stack stack;
+    capture(&stack, 0, UINT32_MAX, false);
+    return stack.site;
 }
 
 size_t stack_fields(const struct call_stack *stack, char *out, size_t room) {
@@ -142,6 +159,8 @@ size_t stack_fields(const struct call_stack *stack, char *out, size_t room) {
     out[used++] = ']';
     return used;
 }
+
+PyObject *core_stack_site(PyObject *module, PyObject *ignored) { return PyLong_FromUnsignedLongLong(stack_site()); }
 
 /* hold(channel, key, site, fields): a HOLD of a resource that a spec declares; `fields` is JSON with a comma before each. */
 PyObject *core_hold(PyObject *module, PyObject *arguments) {

@@ -1,7 +1,9 @@
-/* Numbers of stacks, for facts that are frequent: the frames of a stack are written once, later facts name its number.
+/* The calling thread's Python stack, for facts: the line of the program that made a call, and the number of the frames around
+ * it. The frames of a stack are written once, later facts name its number.
  *
- * Such a stack ends at the first line of the program's own code. Invariant: equal numbers in one recording of a process
- * mean the same frames at the same instructions. No function here leaves an exception set, or changes one that is set. */
+ * A stack has neither clew's own frames nor those from where asyncio runs a callback on. Invariant: equal numbers in one
+ * recording of a process mean the same frames at the same instructions. No function here leaves an exception set, or changes
+ * one that is set. */
 #ifndef CLEW_FACTS_STACK_NUMBERS_H
 #define CLEW_FACTS_STACK_NUMBERS_H
 
@@ -14,19 +16,26 @@
 enum { ELSEWHERE = 0, IN_SLEEP = 1, IN_STREAM = 2 };
 
 struct call_stack {
-    uint64_t site; /* as `stack_site` */
+    uint64_t site; /* of the innermost line of the program's own code, or of a library's if there is none; 0 if neither */
     uint8_t origin;
     uint8_t innermost; /* what its innermost frame waits in */
     uint32_t number;   /* 0 when it has none */
 };
 
-/* The calling thread's stack. */
+/* The stack up to the first line of the program's own code. */
 void stack_capture(struct call_stack *stack);
+
+/* The whole stack, however deep that line is. */
+void stack_capture_whole(struct call_stack *stack);
+
+/* Only the site. */
+uint64_t stack_site(void);
 
 /* Writes the fields `"stack":…` and, the first time in a recording, `"at":…` of a fact, with a comma before them. Returns the
  * bytes written. */
 size_t stack_fields(const struct call_stack *stack, char *out, size_t room);
 
+PyObject *core_stack_site(PyObject *module, PyObject *ignored);
 PyObject *core_hold(PyObject *module, PyObject *arguments);
 
 #endif

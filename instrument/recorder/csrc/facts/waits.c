@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "facts/object_identity.h"
-#include "facts/stack.h"
+#include "facts/stack_numbers.h"
 #include "hooks/operands.h"
 #include "store/records.h"
 #include "store/store.h"
 #include "trace_format.h"
 
-#define FULL_TEXTS 256u /* in a window; the others have no stacks */
+#define FULL_TEXTS 256u /* in a window; the others have one frame for each holder */
 #define WINDOW_NS 200000000u
 
 static PyObject *rules; /* Owned: {(file, qualified name): (channel, names of the object, of the capacity, describe)} */
@@ -64,7 +64,7 @@ static void add_limit(struct text *text, double limit) {
     PyErr_Clear();
 }
 
-/* Whether there is room in the trace for whole stacks: a program may wait a hundred thousand times a second. */
+/* Whether there is room in the trace for a holder's whole stack: a program may wait a hundred thousand times a second. */
 static bool in_full(void) {
     uint64_t time = now();
     if (clock_ns(time - window.began) > WINDOW_NS) {
@@ -83,21 +83,22 @@ struct wait wait_tell(uint32_t channel, uint64_t key, double limit, uint32_t wai
     PyErr_Fetch(&type, &value, &traceback);
     busy = true;
     PyThreadState_EnterTracing(state); /* a new line's site is found by Python code */
-    uint64_t site = stack_site();
-    bool whole = in_full();
+    struct call_stack stack;
+    stack_capture_whole(&stack);
     struct text text = {.used = 1, .at = "{"};
     add_limit(&text, limit);
     add_number(&text, "waiters", waiters);
     add(&text, fields, length);
-    if (whole && text.used + STACK_TEXT + 16 < sizeof text.at) {
-        add(&text, "\"at\":", 5);
-        text.used += stack_json(text.at + text.used, STACK_TEXT);
+    size_t stack_size = stack_fields(&stack, text.at + text.used - 1, sizeof text.at - text.used);
+    if (stack_size) {
+        text.at[0] = '{'; /* for the first comma */
+        text.used += stack_size - 1;
         add(&text, ",", 1);
     }
     if (holder && text.used + 300 < sizeof text.at) {
         size_t before = text.used;
         add(&text, "\"holders\":[", 11);
-        size_t written = holder_json(holder, whole ? NOTED_FRAMES : 1, text.at + text.used, sizeof text.at - text.used - 3);
+        size_t written = holder_json(holder, in_full() ? NOTED_FRAMES : 1, text.at + text.used, sizeof text.at - text.used - 3);
         text.used += written;
         add(&text, "],", 2);
         if (!written) text.used = before;
@@ -109,8 +110,8 @@ struct wait wait_tell(uint32_t channel, uint64_t key, double limit, uint32_t wai
     if (store.active) {
         wait.key = key;
         wait.channel = channel;
-        wait.site = site;
-        put_extended(KIND_WAIT, site, key, channel, text.at, text.used, 0);
+        wait.site = stack.site;
+        put_extended(KIND_WAIT, stack.site, key, channel, text.at, text.used, 0);
     }
     PyErr_Restore(type, value, traceback);
     return wait;
