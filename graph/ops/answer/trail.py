@@ -375,6 +375,8 @@ class Trail:
             known = (following.strand, following.first) in visited
             if known or is_no_cause(self.graph, following.edge):
                 continue
+            if position.reason is Reason.SCHEDULING and self.is_plain_end(following):
+                continue  # what the starter awaited before is its past
             if following.reason is not Reason.SCHEDULING:
                 return [following]
             # What a callback of a loop got is its cause, and not who registered it.
