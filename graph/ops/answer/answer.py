@@ -21,7 +21,7 @@ from clew.graph.ops.answer.trail import Position, Trail
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.registry import findings
-from clew.graph.ops.facts.handled import handled_at
+from clew.graph.ops.facts.handled import Handled, handled_at
 from clew.graph.ops.facts.unfollowed import limits, unfollowed_at
 from clew.graph.ops.facts.work_units import request_of, unit_of
 from clew.records.format.event import EdgeKind, Kind
@@ -200,13 +200,13 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
 def _behind(trail: Trail) -> Behind | None:
     """Return what lies behind the end of a stream that led to the event, or to an exception behind it.
 
-    Many streams end well. So an end counts only if an exception says so, or if it came from a cancellation.
+    Many streams end well. So an end counts only if an exception says so, or if a cancellation or an exception is behind it.
     """
     handled = handled_at(trail.facts, trail.event)
     rows = [trail.event, *(row for each in handled for row in each.rows)]
-    says_so = any(each.fact.channel.rpartition(".")[2] in END_ERRORS for each in handled)
+    says_so = any(_name(each) in END_ERRORS for each in handled)
     found = (behind_end(trail.facts, row) for row in dict.fromkeys(rows))
-    return next((behind for behind in found if behind is not None and (says_so or behind.cancelled)), None)
+    return next((behind for behind in found if behind is not None and (says_so or behind.unusual)), None)
 
 
 def _reasons(trail: Trail, path: list[Position]) -> set[int]:
@@ -228,9 +228,15 @@ def _edge_claim(step: AnswerStep, tell: Tell) -> Claim:
     return Claim(tell(step.edge, step.target) + ".", (step.event, step.target))
 
 
+def _name(handled: Handled) -> str:
+    return handled.fact.channel.rpartition(".")[2]
+
+
 def _exception_claims(trail: Trail) -> list[Claim]:
     claims: list[Claim] = []
     for handled in handled_at(trail.facts, trail.event)[:2]:
+        if handled.link and _name(handled) == "CancelledError":
+            continue  # how a time limit works; who cancelled is told with the wait
         raised = phrases.raised(trail.facts, handled)
         if not handled.link and trail.graph.at("kind", trail.event) == Kind.EXCEPTION:
             if raised:

@@ -12,9 +12,10 @@ from clew.graph.ops.diagnoses.control.cancelled_by import cancel_claim, cancelle
 from clew.graph.ops.diagnoses.control.led_to_cancel import INFERRED_FROM, peer_events, peer_text, what_led
 from clew.graph.ops.diagnoses.finding import Claim, Reason
 from clew.graph.ops.diagnoses.places import in_brackets, place, runs_callback
-from clew.graph.ops.diagnoses.words import offset, who
+from clew.graph.ops.diagnoses.words import exception, offset, where, who
 from clew.graph.ops.facts.connection_ends import ConnectionEnds, PeerLeft
-from clew.graph.ops.facts.facts import Facts
+from clew.graph.ops.facts.facts import Fact, Facts
+from clew.records.format.facts import Exception_
 
 _CLOSES = frozenset({
     "MemoryObjectSendStream.close", "MemoryObjectReceiveStream.close", "StreamReader.feed_eof", "Queue.shutdown",
@@ -26,6 +27,8 @@ END_ERRORS = frozenset({
     "EOFError",
 })  # fmt: skip
 """The exceptions, by their names, that say that a stream or queue ended."""
+_USUAL = END_ERRORS | {"CancelledError"}
+"""The exceptions after which a connection is closed as a matter of course."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +41,15 @@ class Behind:
     inferred_from: str = ""
 
     @property
-    def cancelled(self) -> bool:
-        """Whether a cancellation is behind the end."""
+    def unusual(self) -> bool:
+        """Whether a cancellation or an exception is behind the end."""
         return len(self.claims) > 1
 
 
 def behind_end(facts: Facts, row: int) -> Behind | None:
     """Return what lies behind the end of a stream that a strand saw just before a row, None if it saw none."""
     graph, ends = facts.graph, ConnectionEnds.of(facts.graph)
-    seen = [
-        (target, source, graph.sites[graph.at("site", source)].qualname)
-        for target, source in ends.sources(ends.step_begin(row), row)
-    ]
+    seen = [(target, source, graph.sites[graph.at("site", source)].qualname) for target, source in _sources(facts, row)]
     closes = [(target, source) for target, source, name in seen if name in _CLOSES]
     if not closes:
         return None
@@ -62,7 +62,12 @@ def behind_end(facts: Facts, row: int) -> Behind | None:
     text, events = _end(facts, row, closer, left)
     steps = [(events[-1], Reason.DATA, text)]
     if cancel is None:
-        return Behind((Claim(f"{text}.", (target, *events)),), tuple(steps))
+        end, failed = Claim(f"{text}.", (target, *events)), _failed(facts, closer)
+        if failed is None:
+            return Behind((end,), tuple(steps))
+        at = f", raised in {where(failed.text.at, facts)}" if failed.text.at else ""
+        text = f"{who(facts, failed.strand)} had just handled {exception(failed)}{at}"
+        return Behind((end, Claim(f"{text}.", (failed.row, closer))), (*steps, (failed.row, Reason.DATA, text)))
     strand = graph.at("strand", victim)
     if cut:
         text = f"{text}, after {who(facts, strand)}, which was to send into it, was cancelled"
@@ -74,6 +79,27 @@ def behind_end(facts: Facts, row: int) -> Behind | None:
         asked = Claim(f"{asked.text.removesuffix('.')}; {led.text}.", (*asked.events, *led.events))
     claims = Claim(f"{text}.", (target, *events)), asked
     return Behind(claims, tuple(steps), "" if led is None or led.certain else INFERRED_FROM)
+
+
+def _sources(facts: Facts, row: int) -> list[tuple[int, int]]:
+    """Return the edges into the step of a row, as pairs of a target and a source, and those into the task that read for it."""
+    ends, strand, found = ConnectionEnds.of(facts.graph), facts.graph.at("strand", row), []
+    for target, source in ends.sources(ends.step_begin(row), row):
+        if facts.helpers.acts_for.get(facts.graph.at("strand", source)) == strand:
+            found += ends.sources(ends.step_begin(source), source)
+        found.append((target, source))
+    return found
+
+
+def _failed(facts: Facts, closer: int) -> Fact[Exception_] | None:
+    """Return the exception that the closing call handled in the same step before it closed, None if there is none."""
+    if closer < 0:
+        return None
+    graph, call = facts.graph, facts.graph.owner_of(closer)
+    begin = max(call, ConnectionEnds.of(graph).step_begin(closer))
+    inside = facts.exceptions.between(begin, closer) if call >= 0 else ()
+    own = (fact for fact in reversed(inside) if fact.text.role == "handled" and graph.owner_of(fact.row) == call)
+    return next((fact for fact in own if fact.channel.rpartition(".")[2] not in _USUAL), None)
 
 
 def _closer(facts: Facts, closed: int) -> int:

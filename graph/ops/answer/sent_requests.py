@@ -1,6 +1,8 @@
 """Find what became of a request that an execution had sent when it failed: its receiver raised, or had not answered yet.
 
-Invariant: the function that sent the request was still running at the failure, so that it had not yet made use of an answer.
+A request is a message with a header of clew, or else the last bytes that were written to a connection whose answer the
+execution waited for in vain. Invariant: the function that sent the request was still running at the failure, so that it had
+not yet made use of an answer.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clew.graph.ops.answer.sent_bytes import CHANNEL, handler_of_bytes
 from clew.graph.ops.causes.why import effects
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.facts.facts import Facts
@@ -32,18 +35,22 @@ class SentRequest:
 
 def sent_request(facts: Facts, row: int) -> SentRequest | None:
     """Return what became of the last request that was sent before a failure at a row, None if it was answered well."""
-    sent = _last_sent(facts, row)
+    sent = _last_sent(facts, row, _CHANNEL)
     received = next((effect.event for effect in effects(facts.graph, sent)), -1) if sent >= 0 else -1
-    if received < 0:
+    if received >= 0:
+        call, what = _handler(facts, received), "a request"
+    else:
+        sent = _last_sent(facts, row, CHANNEL)
+        call, what = handler_of_bytes(facts, sent, row) if sent >= 0 else -1, "bytes"
+    if call < 0:
         return None
-    call = _handler(facts, received)
-    return _raised(facts, row, sent, call) or _not_answered(facts, row, sent, call) if call >= 0 else None
+    return _raised(facts, row, sent, call, what) or _not_answered(facts, row, sent, call, what)
 
 
-def _last_sent(facts: Facts, row: int) -> int:
-    """Return the event of sending the last request of the functions that run at a row, -1 if there is none."""
+def _last_sent(facts: Facts, row: int, name: str) -> int:
+    """Return the last event of sending on a channel by the functions that run at a row, -1 if there is none."""
     graph = facts.graph
-    channel = graph.channel_ids.get(_CHANNEL, -1)
+    channel = graph.channel_ids.get(name, -1)
     start = max(graph.strand_of(row).start, row - MOST_ROWS)
     for at in (start + np.flatnonzero(graph.kind[start:row] == Kind.SEND)[::-1]).tolist():
         ext = graph.at("ext", at)
@@ -64,7 +71,7 @@ def _handler(facts: Facts, received: int) -> int:
     return received + int(rows[0]) if len(rows) else -1
 
 
-def _raised(facts: Facts, row: int, sent: int, call: int) -> SentRequest | None:
+def _raised(facts: Facts, row: int, sent: int, call: int, what: str) -> SentRequest | None:
     graph = facts.graph
     end = graph.exit_of(call)
     if end < 0 or graph.at("kind", end) != Kind.UNWIND or graph.at("ts", end) > graph.at("ts", row):
@@ -74,16 +81,16 @@ def _raised(facts: Facts, row: int, sent: int, call: int) -> SentRequest | None:
     if fact is None:
         return None
     place = words.where(fact.text.at, facts)
-    text = f"{_sent(facts, sent, call)}, which ended with {words.exception(fact)}"
+    text = f"{_sent(facts, sent, call, what)}, which ended with {words.exception(fact)}"
     return SentRequest(fact.row, f"{text}, raised in {place}" if place else text, (sent, call, fact.row, end))
 
 
-def _not_answered(facts: Facts, row: int, sent: int, call: int) -> SentRequest | None:
+def _not_answered(facts: Facts, row: int, sent: int, call: int, what: str) -> SentRequest | None:
     graph = facts.graph
     end, ns = graph.exit_of(call), graph.at("ts", row)
     if end >= 0 and graph.at("ts", end) <= ns:
         return None
-    text = f"{_sent(facts, sent, call)} {words.seconds(ns - graph.at('ts', sent))} earlier, which had not answered yet"
+    text = f"{_sent(facts, sent, call, what)} {words.seconds(ns - graph.at('ts', sent))} earlier, which had not answered yet"
     waits = facts.waits_of.of(graph.at("strand", call))
     wait = next(iter(waits.take(waits.covers(ns))), None)
     if wait is None:
@@ -103,8 +110,8 @@ def _running(facts: Facts, call: int, ns: int) -> int:
     return inner if inner >= call else call
 
 
-def _sent(facts: Facts, sent: int, call: int) -> str:
+def _sent(facts: Facts, sent: int, call: int, what: str) -> str:
     """Return `show (Task-7) had sent a request to price (Task-9) of stock`."""
     graph = facts.graph
     receiver = f"{words.who(facts, graph.at('strand', call))} of {graph.process_of(call).name}"
-    return f"{words.who(facts, graph.at('strand', sent))} had sent a request to {receiver}"
+    return f"{words.who(facts, graph.at('strand', sent))} had sent {what} to {receiver}"

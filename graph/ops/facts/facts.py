@@ -67,10 +67,11 @@ class Facts:
     @cached_property
     def waits(self) -> Waits:
         """All waits, by the time of their beginning."""
-        return WaitTable(self._begins, Records(self.graph, Kind.WAKE, Wake), self._helpers.of_wait).all()
+        return WaitTable(self._begins, Records(self.graph, Kind.WAKE, Wake), self.helpers.of_wait).all()
 
     @cached_property
-    def _helpers(self) -> Helpers:
+    def helpers(self) -> Helpers:
+        """The tasks that `asyncio.wait_for` makes, up to Python 3.11, and whom they act for."""
         return Helpers.of(self.graph, self._begins, self.strand_with_key)
 
     def blocked_at(self, wait: Waiting) -> tuple[Frame, ...]:
@@ -104,7 +105,7 @@ class Facts:
     @cached_property
     def holdings(self) -> Holdings:
         """All holdings that HOLD records show, by time."""
-        return HoldTable(self._holds, Records(self.graph, Kind.RETURN, Wake), self._helpers.acts_for).all()
+        return HoldTable(self._holds, Records(self.graph, Kind.RETURN, Wake), self.helpers.acts_for).all()
 
     @cached_property
     def holdings_of(self) -> Groups[Resource, Holdings]:
