@@ -15,8 +15,8 @@ def make(random: Random, fault: bool) -> Made:
     shape = "" if fault else random.choice(["pauses", "short", "ends", "different"])
     length = random.randrange(5, 60) if shape == "short" else random.randrange(120, 200)
     tasks = random.random() < 0.5
-    stalled = random.randrange(length) if fault else -1
-    """The run in which the thread has no processor for a while."""
+    stalled = random.choice([0, random.randrange(length - 1)]) if fault else -1
+    """The run in which the thread has no processor for a while; not the last one, which may as well be where a chain ends."""
     thread.send(0, "asyncio.handle")
     for number in range(length):
         if shape == "pauses":

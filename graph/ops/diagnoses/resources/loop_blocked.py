@@ -61,7 +61,7 @@ def _is_of_endless_chain(facts: Facts, step: LoopStep) -> bool:
     for chain in endless_chains(facts) if opening >= 0 else []:
         runs = graph.strand_of(chain.last)
         same_thread = (runs.process, runs.thread) == (own.process, own.thread)
-        if same_thread and chain.site == graph.at("site", opening) and graph.at("ts", chain.first) <= step.begin_ns:
+        if same_thread and chain.site == graph.at("site", opening) and graph.at("ts", chain.first) <= step.end_ns:
             return True
     return False
 
