@@ -4,7 +4,6 @@ Invariant: a module that the program never imports is not imported for its hooks
 module unchanged.
 """
 
-import contextlib
 import functools
 import os
 import sys
@@ -135,20 +134,22 @@ def hook(
     def finish(result: Any) -> None:
         token = tokens.stack.pop() if tokens.stack else None
         if token is not None and leave is not None:
-            try:
-                leave(token, result)
-            except Exception:  # here and below: `contextlib.suppress` would be a good part of a hook's time
-                return
+            leave(token, result)
 
     def fail(_exception: BaseException) -> None:
         finish(None)
 
-    action = Quiet(start) if changed is None else Quiet(start, changed)
+    action = _dropping(enter if changed is None and leave is None else start, -1 if changed is None else changed)
     probes = Probes(0, start=Call(action, tuple(range(parameters)), changed))
     if leave is not None:
-        probes = probes._replace(after_exit=Call(Quiet(finish), ()), after_unwind=Call(Quiet(fail), ()))
+        probes = probes._replace(after_exit=Call(_dropping(finish), ()), after_unwind=Call(_dropping(fail), ()))
     _place(function, _calling(probes))
     _hooked.add(function.__code__)
+
+
+def _dropping(function: Callable[..., object], kept: int = -1) -> Quiet:
+    """Call a hook so that its exceptions are dropped; in C, because a frame more would be a good part of its time."""
+    return Quiet(function, kept, True)
 
 
 def hook_end(function: Any, ended: Callable[[Any, BaseException | None], None]) -> None:
@@ -159,14 +160,14 @@ def hook_end(function: Any, ended: Callable[[Any, BaseException | None], None]) 
     if function.__code__ in _hooked:
         return
 
-    def end(raised: bool, outcome: Any, subject: Any) -> None:
-        try:
-            ended(subject, outcome if raised else None)
-        except Exception:
-            return
+    def exited(_result: Any, subject: Any) -> None:
+        ended(subject, None)
 
-    at_exit, at_unwind = (Call(Quiet(functools.partial(end, raised)), (0,)) for raised in (False, True))
-    _place(function, _calling(Probes(0, after_exit=at_exit, after_unwind=at_unwind)))
+    def unwound(error: BaseException, subject: Any) -> None:
+        ended(subject, error)
+
+    probes = Probes(0, after_exit=Call(_dropping(exited), (0,)), after_unwind=Call(_dropping(unwound), (0,)))
+    _place(function, _calling(probes))
     _hooked.add(function.__code__)
 
 
@@ -178,11 +179,7 @@ def hook_nested(function: Any, name: str, enter: Callable[..., Any], parameters:
     if function.__code__ in _hooked:
         return
 
-    def start(*arguments: Any) -> None:
-        with contextlib.suppress(Exception):
-            enter(*arguments)
-
-    probes = Probes(0, start=Call(Quiet(start), tuple(range(parameters))))
+    probes = Probes(0, start=Call(_dropping(enter), tuple(range(parameters))))
     _place(function, lambda code: rewrite(code, lambda found: probes if found.co_name == name else None, _no_record))
     _hooked.add(function.__code__)
 
@@ -205,20 +202,14 @@ def hook_return(
     cells = {place for place, name in enumerate(code.co_varnames[:parameters], 1) if name in code.co_cellvars}
 
     def end(*values: Any) -> None:
-        try:
-            if cells:
-                values = tuple(value.cell_contents if place in cells else value for place, value in enumerate(values))
-            returned(*values)
-        except Exception:
-            return
-
-    def start(*values: Any) -> None:
-        if enter is not None:
-            with contextlib.suppress(Exception):
-                enter(*values)
+        returned(*(value.cell_contents if place in cells else value for place, value in enumerate(values)))
 
     given = tuple(range(parameters))
-    probes = Probes(0, start=Call(Quiet(start), given) if enter else None, after_exit=Call(Quiet(end), given))
+    start, at_exit = (
+        Call(_dropping(enter), given) if enter else None,
+        Call(_dropping(end if cells else returned), given),
+    )
+    probes = Probes(0, start=start, after_exit=at_exit)
     _place(function, _calling(probes))
     _hooked.add(function.__code__)
 
@@ -236,15 +227,9 @@ def calling_stores(
     Each of these locals must be bound whenever the function stores into `name`.
     """
 
-    def observe(*values: Any) -> None:
-        try:
-            stored(*values)
-        except Exception:
-            return
-
     # A `Quiet` in the class is not bound to the instance, so it gets only the values; its call is invisible.
     method = "__delitem__" if len(names) == 1 else "__setitem__"
-    return {name: (type("Stored", (), {method: Quiet(observe)})(), names)}
+    return {name: (type("Stored", (), {method: _dropping(stored)})(), names)}
 
 
 def _calling(probes: Probes) -> Callable[[CodeType], CodeType]:

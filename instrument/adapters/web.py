@@ -6,11 +6,13 @@ these. Invariant: a request carries one header and is received once; a header th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
 from clew.instrument.adapters.patching import adapter_site, hook, when_imported
-from clew.instrument.propagation.traceparent import CHANNEL, inject_into, receive_header
+from clew.instrument.propagation.traceparent import CHANNEL, inject_into, new_header, receive_header
+from clew.instrument.recorder.core import core
 
 _BYTES = CHANNEL.encode()
 _WSGI = "HTTP_" + CHANNEL.upper()
@@ -29,7 +31,22 @@ def install() -> None:
 
 def _patch_httpx(module: Any) -> None:
     for client in (module.Client, module.AsyncClient):
-        _inject(client._send_single_request, lambda _client, request: request.headers, 2)
+        site = adapter_site(client._send_single_request)
+        hook(client._send_single_request, functools.partial(_send_httpx, module.Headers, site), parameters=2)
+
+
+def _send_httpx(known: Any, site: int, _client: Any, request: Any) -> None:
+    headers = request.headers
+    # The methods of `Headers` decode every header several times.
+    triples = headers._list if type(headers) is known and core.active() else ()
+    for _written, name, _value in triples:
+        if name == _BYTES:
+            break
+    else:
+        if triples:
+            triples.append((_BYTES, _BYTES, new_header(site).encode("ascii")))
+            return
+    inject_into(headers, site)
 
 
 def _patch_aiohttp_client(module: Any) -> None:

@@ -4,7 +4,7 @@ Invariant: probes, `emit` and `define` never raise because of the recording's st
 recording.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import Any, Never, final
 
@@ -177,6 +177,9 @@ def await_about(future: object, key: int, channel: int, fields: bytes, /) -> Non
 
 def await_next(function: str, fields: bytes, /) -> None:
     """Tell the same about the future that the function of this name awaits later in the present step."""
+
+def ends_of(futures: Iterable[object], limit: object = None, /) -> bytes:
+    """Return the fields of a wait for the ends of futures: of the first 16 that are tasks and run."""
 
 def wait_timed_out(future: object, /) -> None: ...
 def strand_key(task: object, /) -> int: ...

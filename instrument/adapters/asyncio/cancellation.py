@@ -7,6 +7,7 @@ each `cancel` of the C types (`recorder/csrc/asyncio/cancels.c`). The hooks here
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -82,14 +83,14 @@ def _patch_scopes(module: Any) -> None:
     channel = intern("anyio.scope")
     scopes: dict[int, _Asking] = {}
     """For whom each scope asks, by its address: set when the scope is cancelled, before its first request."""
-    timing: list[object] = []
-    """The scopes of which `_timeout` asks whether their time is up."""
 
     def asked(scope: Any) -> None:
-        deadline = any(scope is each for each in timing)
-        timed(scope)
         if scope._cancel_called:
             return
+        caller = sys._getframe()
+        while caller.f_code.co_name != "cancel" and caller.f_back is not None:
+            caller = caller.f_back
+        deadline = caller.f_back is not None and caller.f_back.f_code is scope_class._timeout.__code__
         if len(scopes) >= _MOST_SCOPES:
             scopes.clear()
         host = scope._host_task
@@ -102,18 +103,13 @@ def _patch_scopes(module: Any) -> None:
     def times(scope: Any) -> None:
         if scope._host_task is not None:
             core.limit_task(scope._host_task, True)
-        timing.append(scope)
-
-    def timed(scope: object) -> None:
-        timing[:] = [each for each in timing if each is not scope]
 
     def delivering(scope: Any, origin: Any = None) -> _Asking | None:
         return scopes.get(id(scope if origin is None else origin))
 
     hook(scope_class.cancel, asked)
-    # Scopes without a deadline, which are most, store neither.
-    stores = calling_stores("loop", times, ("self",)) | calling_stores("_timeout_handle", timed, ("self",))
-    operate(scope_class._timeout, stores=stores)
+    # Scopes without a deadline, which are most, do not ask for the loop.
+    operate(scope_class._timeout, stores=calling_stores("loop", times, ("self",)))
     _on_behalf(scope_class._deliver_cancellation, delivering, scope_class._deliver_cancellation.__code__.co_argcount)
 
 

@@ -12,7 +12,6 @@ import time
 import weakref
 from typing import Any
 
-from clew.instrument.adapters.asyncio.wait_fields import ends_of, seconds
 from clew.instrument.adapters.patching import calling_stores, hook, operate, when_imported
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.interned_strings import intern
@@ -30,17 +29,25 @@ def install() -> None:
 
 def limit_of(task: Any) -> float | None:
     """Return the seconds that a task has left in the blocks with a time limit that it runs in, None for no limit."""
-    deadlines = [block._when for block in _blocks.get(core.strand_key(task), ()) if block._when is not None]
+    earliest = math.inf
+    for block in _blocks.get(core.strand_key(task), ()):
+        earliest = _earlier(earliest, block._when)
     backend: Any = sys.modules.get("anyio._backends._asyncio")
     state = backend._task_states.get(task) if backend is not None else None
     scope, shielded = state.cancel_scope if state is not None else None, False
     while scope is not None and not shielded:
-        deadlines.append(scope._deadline)
+        earliest = _earlier(earliest, scope._deadline)
         scope, shielded = scope._parent_scope, scope._shield
-    deadlines = [deadline for deadline in deadlines if type(deadline) in (int, float) and deadline != math.inf]
-    if not deadlines and scope is None:
+    if earliest != math.inf:
+        return _remaining(earliest)
+    if scope is None:
         core.limit_task(task, False)  # its further waits need not ask, until a limit begins
-    return _remaining(min(deadlines)) if deadlines else None
+    return None
+
+
+def _earlier(earliest: float, deadline: object) -> float:
+    # `None` and numbers of the program's own types are no deadlines.
+    return deadline if (type(deadline) is float or type(deadline) is int) and deadline < earliest else earliest
 
 
 def _remaining(deadline: float) -> float | None:
@@ -48,18 +55,19 @@ def _remaining(deadline: float) -> float | None:
     base: Any = sys.modules["asyncio.base_events"].BaseEventLoop
     if getattr(type(loop), "time", None) is not base.time:
         return None  # a clock of the program's own
-    return round(float(deadline) - time.monotonic(), 3)
+    return deadline - time.monotonic()
 
 
 def _patch_timeouts(module: Any) -> None:
     timeout = module.Timeout
 
-    def entering(block: Any) -> None:
-        block._clew_site = core.stack_site()
+    entered = module._State.ENTERED
 
     def rescheduled(block: Any, when: object) -> None:  # also by `__aenter__`
-        key = core.strand_key(block._task) if when is not None and block._state is module._State.ENTERED else 0
+        key = core.strand_key(block._task) if when is not None and block._state is entered else 0
         if key:
+            if "_clew_site" not in block.__dict__:
+                block._clew_site = core.stack_site()
             core.limit_task(block._task, True)
             blocks = _blocks.setdefault(key, [])
             if block not in blocks:
@@ -73,20 +81,18 @@ def _patch_timeouts(module: Any) -> None:
         if key in _blocks and not blocks:
             del _blocks[key]
 
-    hook(timeout.__aenter__, entering)
     hook(timeout.reschedule, rescheduled, parameters=2)
     hook(timeout.__aexit__, leaving)
 
 
 def waiting_for_several(futures: Any, limit: object) -> None:
     """Tell what `asyncio.wait`, which calls this at the start, is going to wait for."""
-    core.await_next("_wait", ends_of(futures, limit))
+    core.await_next("_wait", core.ends_of(futures, limit))
 
 
 def patch_wait_for(module: Any) -> None:
     """Tell what `wait_for` waits for, up to Python 3.11; later versions wait in an `asyncio.timeout`."""
-    channel, cancel_channel = intern("asyncio.task"), intern("asyncio.timeout")
-    future_channel = intern("asyncio.future")
+    channel, cancel_channel = intern("asyncio.future"), intern("asyncio.timeout")
     pending: list[Any] = []
 
     def waiter_made(waiter: Any) -> None:
@@ -94,11 +100,10 @@ def patch_wait_for(module: Any) -> None:
 
     def future_made(future: Any, limit: Any) -> None:
         waiter = pending.pop() if pending else None
-        if seconds(limit) is not None and limit <= 0:
+        if type(limit) in (int, float) and limit <= 0:
             _expiring(future)
         elif waiter is not None and type(waiter) is module.futures.Future:
-            text = ends_of([future], limit)
-            core.await_about(waiter, 0, channel if b'"target' in text else future_channel, text)
+            core.await_about(waiter, 0, channel, core.ends_of((future,), limit))
             waiter._clew_target = weakref.ref(future)
 
     def released(waiter: Any, arguments: Any) -> None:
@@ -110,7 +115,7 @@ def patch_wait_for(module: Any) -> None:
                 _expiring(future)
 
     def cancelling(waiter: Any, future: Any) -> None:
-        core.await_about(waiter, 0, channel, ends_of([future]))
+        core.await_about(waiter, 0, channel, core.ends_of((future,)))
         ref = _expired.pop(id(future), None)
         if ref is not None and ref() is future:
             core.asking_once(future, cancel_channel, True)

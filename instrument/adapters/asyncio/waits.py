@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.instrument.adapters.asyncio import anyio_locks, time_limits
-from clew.instrument.adapters.asyncio.wait_fields import blocking, ends_of
+from clew.instrument.adapters.asyncio.wait_fields import blocking
 from clew.instrument.adapters.patching import adapter_site, calling_stores, hook, hook_return, operate, when_imported
 from clew.instrument.adapters.pool_workers import describe
 from clew.instrument.probes.sites import note
@@ -38,7 +38,7 @@ def _patch_tasks(module: Any) -> None:
     gathering = getattr(module, "_GatheringFuture", None)
 
     def describe(future: Any) -> bytes | None:
-        return ends_of(future._children) if type(future) is gathering else None
+        return core.ends_of(future._children) if type(future) is gathering else None
 
     task, future = intern("asyncio.task"), intern("asyncio.future")
     sleep, stream = intern("asyncio.sleep"), intern("asyncio.stream")
@@ -55,7 +55,7 @@ def _patch_shield(module: Any) -> None:
 
     def shielded(outer: Any, inner: Any) -> None:
         if outer is not inner and isinstance(inner, module.Task):
-            core.await_about(outer, 0, channel, ends_of([inner]))
+            core.await_about(outer, 0, channel, core.ends_of((inner,)))
 
     hook_return(module.shield, shielded, 1)
 
@@ -116,7 +116,7 @@ def _patch_groups(module: Any) -> None:
     def stored(group: Any) -> None:
         future = group._on_completed_fut
         if future is not None:
-            core.await_about(future, 0, channel, ends_of(group._tasks))
+            core.await_about(future, 0, channel, core.ends_of(group._tasks))
 
     leave = getattr(group, "_aexit", group.__aexit__)
     code = leave.__code__

@@ -4,12 +4,12 @@ Invariant: trace and profile functions of the program never see clew's calls, an
 frames. If stack or memory runs out during such a call, only clew loses data and the program continues. An interrupt
 during such a call (the exception of a signal handler) belongs to the program and passes through.
 
-`Quiet(function, kept=-1)` calls `function`. If stack or memory runs out, the result is argument number `kept`, or
-None. `Around(function, before, after)` replaces `function` and binds as a method like it. `before` gets the arguments
-of the call. It may return a tuple of other arguments, or a list of such a tuple and a dict of keyword arguments. A
-`TypeError` of `before` is also dropped, because `function` itself reports wrong arguments. `after` gets the result
-and the arguments, and returns the result for the caller. If the call failed, `after` gets None as the result, and the
-exception of the call takes precedence over any exception of `after`.
+`Quiet(function, kept=-1, drops_all=False)` calls `function`. If stack or memory runs out, or with `drops_all` at any
+Exception, the result is argument number `kept`, or None. `Around(function, before, after)` replaces `function` and
+binds as a method like it. `before` gets the arguments of the call. It may return a tuple of other arguments, or a list
+of such a tuple and a dict of keyword arguments. A `TypeError` of `before` is also dropped, because `function` itself
+reports wrong arguments. `after` gets the result and the arguments, and returns the result for the caller. If the call
+failed, `after` gets None as the result, and the exception of the call takes precedence over any exception of `after`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ else:
         class Quiet:
             """Fallback without the C module: a tracer of the program sees the calls."""
 
-            __slots__ = ("_function", "_kept")
+            __slots__ = ("_dropped", "_function", "_kept")
 
-            def __init__(self, function: Callable[..., object], kept: int = -1) -> None:
+            def __init__(self, function: Callable[..., object], kept: int = -1, drops_all: bool = False) -> None:
                 self._function, self._kept = function, kept
+                self._dropped = (Exception,) if drops_all else (RecursionError, MemoryError)
 
             def __call__(self, *arguments: object) -> object:
-                with contextlib.suppress(RecursionError, MemoryError):
+                with contextlib.suppress(*self._dropped):
                     return self._function(*arguments)
                 return arguments[self._kept] if self._kept >= 0 else None
 

@@ -244,6 +244,7 @@ static PyMethodDef methods[] = {
      "watch_task_waits(...): record what tasks wait for; False when it cannot."},
     {"await_about", core_await_about, METH_VARARGS, "await_about(future, key, channel, fields): what it is awaited for."},
     {"await_next", core_await_next, METH_VARARGS, "await_next(function, fields): what this function will wait for now."},
+    {"ends_of", core_ends_of, METH_VARARGS, "ends_of(futures, limit=None): the fields of a wait for the ends of futures."},
     {"wait_timed_out", core_wait_timed_out, METH_O, "wait_timed_out(future): a time limit releases who awaits it."},
     {"strand_key", core_strand_key, METH_O, "strand_key(task): the key of its strand; 0 if it is no C task."},
     {"limit_task", core_limit_task, METH_VARARGS, "limit_task(task, on): it may run in a block with a time limit."},

@@ -17,6 +17,7 @@
 
 #define WAIT_TEXT (STACK_TEXT + 1024)
 #define MOST_CONTEXTS 8
+#define MOST_TARGETS 16
 
 static struct table awaited; /* C futures; the key and the channel of a WAIT, and its fields as bytes */
 
@@ -133,6 +134,13 @@ static size_t put_name(PyObject *task, char *out, size_t room) {
     return written > 0 && (size_t)written < room ? (size_t)written : 0;
 }
 
+static size_t put_target(PyObject *task, char *out, size_t room) {
+    struct beside *target = store.active ? strand_of(task) : NULL;
+    if (!target) return 0;
+    size_t used = (size_t)snprintf(out, room, ",\"target\":%llu", (unsigned long long)target->key);
+    return used + put_name(task, out + used, room - used);
+}
+
 static size_t put_limit(PyObject *task, char *out, size_t room) {
     PyObject *limit = waits.limit ? PyObject_CallOneArg(waits.limit, task) : NULL;
     double seconds = limit && PyFloat_Check(limit) ? PyFloat_AS_DOUBLE(limit) : NAN;
@@ -184,8 +192,7 @@ static void write_wait(PyObject *task, PyObject *future, const struct call_stack
         struct beside *target = strand_of(future);
         key = target ? target->key : 0;
         channel = waits.task;
-        if (key) used = (size_t)snprintf(text, sizeof text, ",\"target\":%llu", (unsigned long long)key);
-        used += put_name(future, text + used, sizeof text - used);
+        used = put_target(future, text, sizeof text);
     } else {
         if (!about && is_future(future)) about = learn(future, stack->innermost);
         if (about) {
@@ -449,6 +456,35 @@ PyObject *core_await_next(PyObject *module, PyObject *arguments) {
     Py_XSETREF(next.function, Py_NewRef(function));
     Py_XSETREF(next.fields, Py_NewRef(fields));
     Py_RETURN_NONE;
+}
+
+/* ends_of(futures, limit): the fields of a wait for the ends of futures; only of those that are tasks and run. */
+PyObject *core_ends_of(PyObject *module, PyObject *arguments) {
+    PyObject *futures, *limit = Py_None, *future, *tasks[MOST_TARGETS];
+    char text[1024];
+    size_t used = 0;
+    int count = 0;
+    if (!PyArg_ParseTuple(arguments, "O|O:ends_of", &futures, &limit)) return NULL;
+    PyObject *each = PyObject_GetIter(futures);
+    while (each && count < MOST_TARGETS && (future = PyIter_Next(each))) {
+        if (is_native(future) && !is_true(aio.done(future, NULL))) tasks[count++] = future;
+        else Py_DECREF(future);
+    }
+    Py_XDECREF(each);
+    if (count == 1) used = put_target(tasks[0], text, sizeof text);
+    for (int i = 0; i < count; i++) {
+        struct beside *target = count > 1 && store.active ? strand_of(tasks[i]) : NULL;
+        if (count > 1)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%llu%s", i ? "," : ",\"targets\":[",
+                                     target ? (unsigned long long)target->key : 0, i == count - 1 ? "]" : "");
+        Py_DECREF(tasks[i]);
+    }
+    if (PyErr_Occurred()) return NULL;
+    double seconds = PyFloat_CheckExact(limit) || PyLong_CheckExact(limit) ? limit_seconds(limit) : NO_LIMIT;
+    char *number = seconds > 0 && isfinite(seconds) ? PyOS_double_to_string(seconds, 'r', 0, 0, NULL) : NULL;
+    if (number) used += (size_t)snprintf(text + used, sizeof text - used, ",\"limit\":%s", number);
+    PyMem_Free(number);
+    return PyBytes_FromStringAndSize(text + (used > 0), (Py_ssize_t)used - (used > 0));
 }
 
 PyObject *core_wait_timed_out(PyObject *module, PyObject *future) {

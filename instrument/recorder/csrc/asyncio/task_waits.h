@@ -35,6 +35,7 @@ void wait_forget(const PyObject *future);
 PyObject *core_watch_task_waits(PyObject *module, PyObject *arguments);
 PyObject *core_await_about(PyObject *module, PyObject *arguments);
 PyObject *core_await_next(PyObject *module, PyObject *arguments);
+PyObject *core_ends_of(PyObject *module, PyObject *arguments);
 PyObject *core_wait_timed_out(PyObject *module, PyObject *future);
 PyObject *core_strand_key(PyObject *module, PyObject *task);
 PyObject *core_limit_task(PyObject *module, PyObject *arguments);
