@@ -33,12 +33,17 @@ def make(random: Random, fault: bool) -> Made:
     closer, user, noise = made.names(3)
     thread = made.thread
     made.noise(noise)
-    thread.step(closer).enter("main").enter("Store.close").exit("Store.close").exit("main").stop(closer)
+    thread.step(closer).enter("main")
+    for name in (closing := random.choice([["Store.close"], ["Store.__exit__", "Store.close"]])):
+        thread.enter(name)
+    for name in reversed(closing):
+        thread.exit(name)
+    thread.exit("main").stop(closer)
     made.pause()
     name, message, thing = random.choice(CLOSED) if fault else (*random.choice(OTHERS), "")
     at = (Frame("/lib/io.py", 7, "write"), Frame("/src/app.py", 30, "Store.save"))
     thread.step(user).enter("Store.save")
     thread.fact(Kind.EXCEPTION, 5, name, Exception_(message, "raised", at)).unwind("Store.save").stop(user)
     made.noise(noise)
-    made.fault = f"{user} {thing}" if fault else ""
+    made.fault = f"{user} {thing} {closer} {closing[0]}" if fault else ""
     return made

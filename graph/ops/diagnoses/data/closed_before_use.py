@@ -154,6 +154,8 @@ def _closer(facts: Facts, fact: Fact[Exception_], closings: dict[str, list[int]]
         if graph.at("ts", row) <= fact.ns and graph.process_of(row).index == process
     ]
     rows = [row for row in rows if not _inside(facts, row, fact)]
+    # `__exit__` may call `close`: that is one close.
+    rows = [row for row in rows if set(rows).isdisjoint(graph.with_callers(graph.enclosing_call(row)))]
     return rows[0] if len(rows) == 1 else -1
 
 
