@@ -70,6 +70,11 @@ def is_copy_of_log(graph: ExecutionGraph, row: int) -> bool:
     return bool(first) and (first in written or (bool(written) and written in message))
 
 
+def is_printed_error(graph: ExecutionGraph, row: int) -> bool:
+    """Return whether the program printed a line as an error: it begins with ERROR or CRITICAL, and copies no log line."""
+    return graph.text(row).startswith(("ERROR", "CRITICAL")) and not is_copy_of_log(graph, row)
+
+
 def find_exceptions(graph: ExecutionGraph, text: str) -> I64:
     """Return the first record of each exception that a text names, ascending: its type (`KeyError`, `json.JSONDecodeError`),
     a part of its message, or both (`KeyError: 'sku-7'`)."""

@@ -45,7 +45,7 @@ def _counted(groups: list[ErrorGroup]) -> str:
     logs, raised, printed = (sum(getattr(group, name) for group in groups) for name in ("logs", "raised", "printed"))
     parts = [units.count(logs, "ERROR line")] if logs else []
     parts += [units.count(raised, "uncaught exception")] if raised else []
-    parts += [units.count(printed, "line") + " on stderr"] if printed else []
+    parts += [units.count(printed, "printed line")] if printed else []
     if not parts:
         return "no error was recorded"
     return f"{units.listed(parts)}, {units.count(len(groups), 'cause')}"

@@ -286,9 +286,10 @@ def _newest_trouble(run: Run) -> Found:
 
 
 def _printed_errors(graph: ExecutionGraph) -> list[int]:
-    """Return printed lines that begin with ERROR or CRITICAL. A traceback's exception is an event itself."""
-    outputs = graph.rows_of([Kind.OUTPUT]).tolist()
-    return [row for row in outputs if graph.text(row).startswith(("ERROR", "CRITICAL"))]
+    """Return the printed error lines. A traceback's exception is an event itself."""
+    from clew.graph.ops.find_events import is_printed_error
+
+    return [row for row in graph.rows_of([Kind.OUTPUT]).tolist() if is_printed_error(graph, row)]
 
 
 def _ended(run: Run) -> str:

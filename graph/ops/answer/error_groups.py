@@ -1,4 +1,4 @@
-"""Group the errors of a run by their cause: log lines of ERROR and above, uncaught exceptions, and error lines on stderr.
+"""Group the errors of a run by their cause: log lines of ERROR and above, uncaught exceptions, and printed error lines.
 
 Errors with the same exception, or else the same message, are answered by samples, so that the time is bounded for any
 number of errors. If the samples of a message have several causes, the errors between two samples of one cause belong to
@@ -23,7 +23,7 @@ from clew.graph.ops.facts.facts import Facts
 from clew.graph.ops.facts.handled import Handled, chain_of, handled_at
 from clew.graph.ops.facts.uncaught import uncaught
 from clew.graph.ops.facts.work_units import request_of
-from clew.graph.ops.find_events import find_logs, is_copy_of_log
+from clew.graph.ops.find_events import find_logs, is_copy_of_log, is_printed_error
 from clew.records.format.event import Kind
 
 STDERR = 2
@@ -183,12 +183,14 @@ def _raised(facts: Facts, chain: list[Handled]) -> Key | None:
 
 
 def _printed(graph: ExecutionGraph, facts: Facts) -> Iterator[int]:
-    """Yield the lines on stderr that look like errors, except for copies of log lines and tracebacks of exceptions that
-    were recorded."""
+    """Yield the printed error lines, and the lines on stderr that look like errors, except for copies of log lines and
+    tracebacks of exceptions that were recorded."""
     recorded = {name.rpartition(".")[2] for name in facts.exceptions.types}
     traceback: set[int] = set()  # the strands that print a traceback now
     for row in facts.outputs:
         if graph.key(row) != STDERR:
+            if is_printed_error(graph, row):
+                yield row
             continue
         text, strand = graph.text(row), graph.at("strand", row)
         if text.startswith(("Traceback (most recent call last)", "Exception in thread ")):

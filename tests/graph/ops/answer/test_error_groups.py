@@ -53,7 +53,7 @@ def test_group_errors_uncaught_exception_counts_once_and_an_end_on_request_does_
     assert sorted((group.logs, group.raised) for group in found) == [(0, 1), (1, 0)]
 
 
-def test_group_errors_stderr_counts_only_lines_that_nothing_else_recorded(run):
+def test_group_errors_output_counts_only_error_lines_that_nothing_else_recorded(run):
     thread = run.process("app").thread()
     thread.log("connection refused", level=40, function="app:f", line=3)
     for text in (
@@ -70,10 +70,11 @@ def test_group_errors_stderr_counts_only_lines_that_nothing_else_recorded(run):
     ):
         thread.put(Kind.OUTPUT, key=2, text=text)
     thread.put(Kind.OUTPUT, key=1, text="error: on stdout")
+    thread.put(Kind.OUTPUT, key=1, text="ERROR child is stuck")
     exception(thread, 5, "ValueError", "ended", 3)
     graph = run.graph()
     printed = [graph.text(event) for group in groups(graph) for event in group.events if group.printed]
-    assert sorted(printed) == ["OSError: gone", "child: fatal: cannot read the file"]
+    assert sorted(printed) == ["ERROR child is stuck", "OSError: gone", "child: fatal: cannot read the file"]
 
 
 def test_group_errors_ten_thousand_lines_take_a_bounded_time(run):
