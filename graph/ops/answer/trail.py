@@ -203,6 +203,9 @@ class Trail:
 
     def _waits(self, position: Position) -> Iterator[Position]:
         for rank, wait in enumerate(self.waits_before(position)):
+            # That what it waited for came is when the canceller cancelled, and not why.
+            if position.reason is Reason.CONTROL and wait.end == "satisfied":
+                continue
             extra = 0 if wait.end != "satisfied" else 1
             extra += min(rank, 3)
             last_ns = wait.until_ns(self.facts.last_ns)
@@ -307,6 +310,8 @@ class Trail:
             if reason is Reason.SCHEDULING and request_of(self.graph, position.row) != request_of(self.graph, source):
                 continue
             following = self._at(source, reason, "", (source, target), position, min(rank, 3), edge)
+            if position.reason is Reason.CONTROL and self.is_plain_end(following):
+                continue
             if reason is Reason.SCHEDULING or self.is_reason(following):
                 yield following
 

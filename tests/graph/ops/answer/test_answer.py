@@ -129,6 +129,26 @@ def test_answer_with_finding_about_awaited_thread_tells_the_finding(run, diagnos
     assert [step.group.partition(",")[0] for step in it.steps] == ["in main", "in w1"]
 
 
+@pytest.mark.parametrize("end", ["satisfied", "timeout"])
+def test_answer_about_cancelled_task_does_not_follow_what_its_canceller_waited_for_and_got(run, diagnosed, end):
+    process = run.process()
+    main, worker, loop = process.thread("main"), process.thread("w1"), process.thread("loop")
+    key = process.strand("pipe", loop.serial)
+    loop.step("pipe").enter("pipe").suspend("pipe").fact(Kind.WAIT, 5, "asyncio.event", Wait(at=AT)).stop("pipe")
+    worker.enter("work").exit("work")
+    main.enter("close").fact(Kind.WAIT, 6, "thread.join", Wait(name="w1", target=worker.serial, limit=1.0))
+    main.fact(Kind.WAKE, 6, "thread.join", Wake(end), at=50_000_000).fact(
+        Kind.CANCEL, key, "asyncio.task", Cancel(at=AT)
+    )
+    loop.step("pipe").fact(Kind.WAKE, 5, "asyncio.event", Wake("cancelled")).resume("pipe").log("gave up").stop("pipe")
+    graph = run.graph()
+    strand = next(strand for strand in graph.strands if strand.name == "w1")
+    diagnosed(Finding("made", Reason.DATA, (Claim("It is so.", (0,)),), (Victim(strand.index, strand.start, -1),)))
+    found = answer(graph, find(graph, "gave up"), tell)
+    assert (found.finding is None) == (end == "satisfied")
+    assert ("main cancelled pipe at +0.05 s" in found.text) == (end == "satisfied")
+
+
 def test_answer_does_not_take_finding_about_unrelated_thread(run, diagnosed):
     process = run.process()
     main, other = process.thread("main"), process.thread("other")
