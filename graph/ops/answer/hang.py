@@ -21,9 +21,10 @@ from clew.records.format.facts import Frame
 
 BRIEF_NS = 1_000_000_000
 """In a live run, a shorter wait is not told as one that blocks: contention is normal."""
-_GIVEN_BACK = frozenset(
-    {"lock", "rlock", "semaphore", "barrier", "asyncio.lock", "asyncio.semaphore", "asyncio.barrier", "anyio.limiter"}
-)
+_GIVEN_BACK = frozenset({
+    "lock", "rlock", "semaphore", "barrier", "asyncio.lock", "asyncio.semaphore", "asyncio.barrier", "anyio.limiter",
+    "sqlite.lock",
+})  # fmt: skip
 """Mechanisms of which another strand has to give something before a waiter continues."""
 ORDER = {"blocked": 0, "waiting": 1, "idle": 2, "brief": 3}
 _PUTTING = frozenset({"put", "join"})

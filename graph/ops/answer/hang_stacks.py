@@ -14,9 +14,10 @@ from clew.graph.ops.diagnoses.finding import Claim
 from clew.records.format.facts import Frame
 
 BASIS = "the lines that run: a lock counts as held inside its `with` block, or before the `finally` that releases it"
-_GIVEN_BACK = frozenset(
-    {"lock", "rlock", "semaphore", "barrier", "asyncio.lock", "asyncio.semaphore", "asyncio.barrier", "anyio.limiter"}
-)
+_GIVEN_BACK = frozenset({
+    "lock", "rlock", "semaphore", "barrier", "asyncio.lock", "asyncio.semaphore", "asyncio.barrier", "anyio.limiter",
+    "sqlite.lock",
+})  # fmt: skip
 _WORDS = {
     "io": "input, output or time", "shutdown": "the end of the other threads", "asyncio.sleep": "time",
     "asyncio.gather": "the end of its tasks", "asyncio.taskgroup": "the end of its tasks",

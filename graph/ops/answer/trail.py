@@ -34,6 +34,7 @@ from clew.graph.ops.facts.handled import handled_at
 from clew.graph.ops.facts.unfollowed import unfollowed_at
 from clew.graph.ops.facts.work_units import request_of, unit_of
 from clew.records.format.event import EdgeKind, Kind
+from clew.records.format.facts import Frame
 
 MOST_POSITIONS = 300
 MOST_EDGES = 40
@@ -163,14 +164,29 @@ class Trail:
             ns = self.graph.at("ts", position.row)
             near = waits_during(self.facts, position.strand, position.since_ns, ns)[-WAITS_SEARCHED:]
         else:
-            firsts = (handled.first for handled in handled_at(self.facts, position.row))
-            anchors = [first.row for first in firsts if first.strand == position.strand]
-            near = last_waits(self.facts, position.strand, min([position.row, *anchors]))
+            anchors = [position.row]
+            for handled in handled_at(self.facts, position.row):
+                if handled.first.strand == position.strand:
+                    anchors.append(handled.first.row)
+                anchors += self._failed_at(position, handled.fact.text.at or handled.first.text.at)
+            near = last_waits(self.facts, position.strand, min(anchors))
         inside = self._without_inner(near)
         bad = np.where(inside.ended("timeout", "never"), 0, np.where(inside.ended("failed", "cancelled"), 1, 2))
         shortness = np.where(bad < 2, -inside.row, inside.begin_ns - inside.until_ns(self.facts.last_ns))
         ordered = inside.take(np.lexsort((shortness, bad)))
         return list(islice((wait for wait in ordered if not self.usual_waits.has(wait)), MOST_WAITS))
+
+    def _failed_at(self, position: Position, at: tuple[Frame, ...]) -> Iterator[int]:
+        """Yield the end of the last wait of the position's unit that failed at the line where an exception was raised."""
+        waits = self.facts.waits_of.of(position.strand)
+        waits = waits.take(
+            (waits.row >= position.first) & (waits.row < position.row) & waits.ended("timeout", "failed")
+        )
+        for wait in list(waits[-MOST_WAITS:])[::-1] if at else ():
+            blocked = self.facts.blocked_at(wait)
+            if blocked and blocked[0][:2] == at[0][:2] and wait.wake is not None:
+                yield wait.wake.row
+                break
 
     def _without_inner(self, waits: Waits) -> Waits:
         """Leave out waits inside a call that takes a slot of a declared pool: that is how the pool waits."""

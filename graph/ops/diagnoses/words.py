@@ -26,7 +26,10 @@ _PRIMITIVES = {
     "asyncio.barrier": "a barrier", "asyncio.future": "a future", "asyncio.task": "the end of a task",
     "asyncio.sleep": "time", "anyio.limiter": "a capacity limiter",
     "asyncio.stream": "data from a stream", "asyncio.taskgroup": "the end of its tasks",
+    "sqlite.lock": "the write lock of a database",
 }  # fmt: skip
+SQLITE = "sqlite.lock"
+"""The channel of a database, which has the name of its file."""
 _LONGEST_HEAD = 5
 """The most lines of the head of a `with` statement."""
 _WRAPPERS = frozenset({"asyncio.wait_for", "wait_for", "asyncio.shield", "shield"})
@@ -108,7 +111,10 @@ def thing(wait: Waiting, facts: Facts) -> str:
     if frame is not None and frame.file not in recorded_files(facts) and library_file(frame.file):
         frame = None  # the names that a library uses inside mean nothing to its user
     expression = awaited_expression(frame) if frame and not wait.begin.channel.startswith(DECLARED) else ""
-    return expression or wait.begin.text.name or kind_of(wait.begin.channel)
+    name = wait.begin.text.name
+    if name and wait.begin.channel == SQLITE:
+        return f"the write lock of {name}"
+    return expression or name or kind_of(wait.begin.channel)
 
 
 def frames(facts: Facts, wait: Waiting) -> tuple[Frame, ...]:

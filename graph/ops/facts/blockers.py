@@ -105,7 +105,8 @@ class Blockers:
         """Return who had the resource of a wait at a time during it, and what that was inferred from, "" if recorded."""
         if wait.begin.channel in _RESULTS:
             return []  # These name the workers that may run the work, not who has it.
-        held = self._facts.holdings_of.of(*wait.resource).at(wait.begin.ns)
+        holdings = self._facts.holdings_of.of(*wait.resource)
+        held = holdings.at(wait.begin.ns) or holdings.at(ns)
         if held:
             still = [(each, "") for each in held if each.until_ns is None or each.until_ns > ns]
             # With fewer holders than slots, one is free, or who has it is not known.

@@ -17,6 +17,7 @@ from clew.graph.ops.facts.columns.records import Fact, Records, Resource
 from clew.graph.ops.facts.columns.views import Groups, View
 from clew.graph.ops.facts.columns.waits import Waiting, Waits, WaitTable
 from clew.graph.ops.facts.helper_tasks import Helpers
+from clew.graph.ops.facts.served_work import askers
 from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel, Ended, Exception_, Frame, Holder, Wait, Wake
 
@@ -67,11 +68,13 @@ class Facts:
     @cached_property
     def waits(self) -> Waits:
         """All waits, by the time of their beginning."""
-        return WaitTable(self._begins, Records(self.graph, Kind.WAKE, Wake), self.helpers.of_wait).all()
+        helpers = self.helpers
+        wakes = Records(self.graph, Kind.WAKE, Wake)
+        return WaitTable(self._begins, wakes, helpers.first, helpers.last, helpers.by_thread).all()
 
     @cached_property
     def helpers(self) -> Helpers:
-        """The tasks that `asyncio.wait_for` makes, up to Python 3.11, and whom they act for."""
+        """The tasks and threads that act for other strands."""
         return Helpers.of(self.graph, self._begins, self.strand_with_key)
 
     def blocked_at(self, wait: Waiting) -> tuple[Frame, ...]:
@@ -105,7 +108,9 @@ class Facts:
     @cached_property
     def holdings(self) -> Holdings:
         """All holdings that HOLD records show, by time."""
-        return HoldTable(self._holds, Records(self.graph, Kind.RETURN, Wake), self.helpers.acts_for).all()
+        served = askers(self.graph, self._begins, self._holds, self._holds.contains('"item":'))
+        own = {place: (asker.strand, self._begins.text(asker.wait).at) for place, asker in served.items()}
+        return HoldTable(self._holds, Records(self.graph, Kind.RETURN, Wake), self.helpers.acts_for, own).all()
 
     @cached_property
     def holdings_of(self) -> Groups[Resource, Holdings]:

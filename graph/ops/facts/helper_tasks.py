@@ -14,7 +14,8 @@ import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.facts.columns.records import Records
-from clew.graph.ops.facts.columns.views import I64
+from clew.graph.ops.facts.columns.views import I64, Mask
+from clew.graph.ops.facts.served_work import askers
 from clew.records.format.event import Kind
 from clew.records.format.facts import Wait
 
@@ -29,13 +30,16 @@ class Helpers:
 
     acts_for: dict[int, int]
     """The strand that each helper acts for, by the helper."""
-    of_wait: I64
-    """The helper that each WAIT is for, by its place among these records; -1 for none."""
+    first: I64
+    last: I64
+    """The range of the WAITs by which others wait for the strand of each WAIT, by their places; empty for none."""
+    by_thread: Mask
+    """Whether a thread waits for each strand, and so knows how the wait ended."""
 
     @classmethod
     def of(cls, graph: ExecutionGraph, begins: Records[Wait], strand_with_key: Callable[[int, int], int]) -> Helpers:
         """Find the helpers among the tasks that waits are for."""
-        of_wait = np.full(len(begins), -1, np.int64)
+        first, last = np.zeros(len(begins), np.int64), np.zeros(len(begins), np.int64)
         target = begins.number("target")
         found: dict[int, int] = {}
         inside = _in_wait_for(begins, np.flatnonzero(target > 0)).tolist()
@@ -44,7 +48,7 @@ class Helpers:
             strand, awaited = int(begins.strand[place]), (int(begins.process[place]), int(target[place]))
             helper = strand_with_key(*awaited) if awaited not in shared else -1
             if helper >= 0 and helper != strand and (helper in found or _runs_only_library(graph, helper)):
-                of_wait[place] = helper
+                first[place], last[place] = np.searchsorted(begins.strand, (helper, helper + 1))
                 found[helper] = strand
         for helper, strand in found.items():
             caller, seen = strand, {helper}
@@ -52,7 +56,10 @@ class Helpers:
                 seen.add(caller)
                 caller = found[caller]
             found[helper] = caller
-        return cls(found, of_wait)
+        by_thread = np.zeros(len(begins), bool)
+        for inner, asker in askers(graph, begins, begins, begins.contains('"capacity":')).items():
+            first[asker.wait], last[asker.wait], by_thread[asker.wait] = inner, inner + 1, True
+        return cls(found, first, last, by_thread)
 
 
 def _awaited_by_several(begins: Records[Wait], places: I64) -> set[tuple[int, int]]:

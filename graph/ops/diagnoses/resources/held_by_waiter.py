@@ -50,8 +50,14 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _has_holder(wait: Waiting, facts: Facts) -> bool:
-    blockers = Blockers.of(facts)
-    return bool(wait.begin.text.holders or blockers.holders(wait, wait.begin.ns))
+    return bool(wait.begin.text.holders or _first_holders(facts, wait))
+
+
+def _first_holders(facts: Facts, wait: Waiting) -> list[tuple[Holding, str]]:
+    """Return who had the resource when a wait began, or who took it in the part of the wait that need not be explained."""
+    blockers, begin = Blockers.of(facts), wait.begin.ns
+    early = begin + int((1 - MOST_OF_IT) * Ends.of(facts).lasted_ns(wait))
+    return blockers.holders(wait, begin) or blockers.holders(wait, early)
 
 
 def _chain(facts: Facts, wait: Waiting) -> list[_Step]:
@@ -73,7 +79,7 @@ def _chain(facts: Facts, wait: Waiting) -> list[_Step]:
 def _step(facts: Facts, wait: Waiting) -> _Step | None:
     ends, moments, blockers = Ends.of(facts), Moments.of(facts), Blockers.of(facts)
     begin, until = wait.begin.ns, ends.until_ns(wait)
-    holders = [(each, basis) for each, basis in blockers.holders(wait, begin) if not each.before_fork]
+    holders = [(each, basis) for each, basis in _first_holders(facts, wait) if not each.before_fork]
     if len(holders) != 1 or holders[0][1] or holders[0][0].strand < 0:
         return None
     holding = holders[0][0]

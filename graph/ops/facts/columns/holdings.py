@@ -38,13 +38,22 @@ class Holding:
 class HoldTable:
     """All HOLD records of a run by time, each with the RETURN that ends it. Each place is a holding."""
 
-    def __init__(self, holds: Records[Wait], returns: Records[Wake], acts_for: Mapping[int, int]) -> None:
-        """`acts_for` has the strands for which others take resources, by these others."""
-        self._holds, self._returns = holds, returns
+    def __init__(
+        self,
+        holds: Records[Wait],
+        returns: Records[Wake],
+        acts_for: Mapping[int, int],
+        served: Mapping[int, tuple[int, tuple[Frame, ...]]],
+    ) -> None:
+        """`acts_for` has the strands for which others take resources, by these others. `served` has those for which threads
+        take single ones, with the stacks where they asked for it, by the places of the HOLD records."""
+        self._holds, self._returns, self._served = holds, returns, served
         self._hold = np.argsort(holds.ns, kind="stable")
         holder = holds.strand.copy()
         for at in np.flatnonzero(np.isin(holder, list(acts_for))).tolist() if acts_for else ():
             holder[at] = acts_for[int(holder[at])]
+        for at, (strand, _frames) in served.items():
+            holder[at] = strand
         named = holds.contains('"item":')
         ended = _return_of_each(holds, returns, holder)
         if named.any():
@@ -73,7 +82,7 @@ class HoldTable:
                 int(self.strand[place]),
                 int(self.since_ns[place]),
                 None if until == _OPEN else until,
-                self._holds.text(hold).at,
+                self._served[hold][1] if hold in self._served else self._holds.text(hold).at,
                 (row, int(self._returns.row[end])) if end >= 0 else (row,),
                 self._holds.text(hold).item,
             )

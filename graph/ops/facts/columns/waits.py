@@ -71,20 +71,27 @@ class WaitTable:
     """All waits of a run. Each place is a wait, and each column has a value for it.
 
     A wait for a helper has the object and the beginning of the helper's first wait. The helper's own waits have no places.
-    `helper` has the helper that each WAIT is for, -1 for none.
+    `first` and `last` are the range of the WAITs of each WAIT's helper. `by_thread` tells which of the helpers are threads:
+    their waits also tell how the wait ended.
     """
 
-    def __init__(self, begins: Records[Wait], wakes: Records[Wake], helper: I64) -> None:
+    def __init__(self, begins: Records[Wait], wakes: Records[Wake], first: I64, last: I64, by_thread: Mask) -> None:
         self.begins, self.wakes = begins, wakes
-        own = np.flatnonzero(~np.isin(begins.strand, np.unique(helper[helper >= 0])))
-        mine = helper[own]
-        first, last = (np.searchsorted(begins.strand, mine, side) for side in ("left", "right"))
-        is_helped = (mine >= 0) & (first < last)
+        # The ranges do not overlap, or they are the same.
+        change = np.zeros(len(begins) + 1, np.int64)
+        np.add.at(change, first, 1)
+        np.add.at(change, last, -1)
+        own = np.flatnonzero(np.cumsum(change[:-1]) == 0)
+        first, last, by_thread = first[own], last[own], by_thread[own]
+        is_helped = first < last
         about = np.where(is_helped, first, own)
         order = np.argsort(begins.ns[about], kind="stable")
         self.begin: I64 = own[order]
         self._wake_of_each = _wake_of_each(begins, wakes)
         self._wake = self._wake_of_each[self.begin]
+        told = self._wake_of_each[np.where(by_thread, first, own)[order]]
+        self._told = np.where(told >= 0, told, self._wake)
+        """The WAKE that tells how each wait ended."""
         self._first, self._last = first[order], last[order]
         self._is_helped: Mask = is_helped[order]
         self._about: I64 = about[order]
@@ -110,10 +117,10 @@ class WaitTable:
     def channel(self) -> I64:
         return self.begins.channel[self._about]
 
-    def of_wake(self, column: npt.NDArray[np.int64], missing: int) -> I64:
+    def of_wake(self, column: npt.NDArray[np.int64], missing: int, wake: I64 | None = None) -> I64:
         """Return a column of the records that end the waits, with a value for waits without an end."""
         values = np.full(len(self), missing, np.int64)
-        values[self.has_end] = column[self._wake[self.has_end]]
+        values[self.has_end] = column[(self._wake if wake is None else wake)[self.has_end]]
         return values
 
     @cached_property
@@ -128,7 +135,7 @@ class WaitTable:
     def end(self) -> I64:
         """How each wait ended, as a number; see `Waits.ended`."""
         numbers = {end: number for number, end in enumerate(_ENDS)}
-        return self.of_wake(self.wakes.by_text(lambda wake: numbers.get(wake.end, len(_ENDS))), 0)
+        return self.of_wake(self.wakes.by_text(lambda wake: numbers.get(wake.end, len(_ENDS))), 0, self._told)
 
     def of_about(self, mask: Mask) -> Mask:
         """Return a column of the records that tell what the waits are for."""
@@ -165,11 +172,12 @@ class WaitTable:
         """Return a wait as an object, the same one each time."""
         found = self._made.get(place)
         if found is None:
-            wake = int(self._wake[place])
+            wake, told = int(self._wake[place]), int(self._told[place])
             begin, inner = self.begins.fact(int(self.begin[place])), tuple[int, ...]()
             if self._is_helped[place]:
                 begin, inner = self._through_helper(place, begin)
-            found = self._made[place] = Waiting(begin, self.wakes.fact(wake) if wake >= 0 else None, inner)
+            end = replace(self.wakes.fact(wake), text=self.wakes.text(told)) if wake >= 0 else None
+            found = self._made[place] = Waiting(begin, end, inner)
         return found
 
     def _through_helper(self, place: int, begin: Fact[Wait]) -> tuple[Fact[Wait], tuple[int, ...]]:
