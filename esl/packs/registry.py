@@ -23,7 +23,7 @@ ADAPTERS = {
     "sockets": "sockets",
 }
 """Names in a spec, with the adapters of the standard library."""
-LIBRARY_ADAPTERS = {"redis_values": "redis"}
+LIBRARY_ADAPTERS = {"redis_values": "redis", "sqlite_locks": "sqlite3"}
 """Adapters of libraries under their own names: parts of packs that the language cannot express."""
 _ADAPTERS_ADD = {
     "asyncio": "tasks, futures and callbacks of asyncio",
@@ -36,6 +36,7 @@ _ADAPTERS_ADD = {
     "http": "HTTP requests by W3C traceparent: clients and servers",
     "sockets": "data on sockets and pipes between recorded processes",
     "redis_values": "producers of values in redis lists, channels and streams, matched by content",
+    "sqlite_locks": "holders of the write locks of SQLite databases, and statements that wait for them",
 }
 
 

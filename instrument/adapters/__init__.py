@@ -12,6 +12,7 @@ MODULES = {
     "redis_values": "redis_values",
     "rpc": "rpc",
     "sockets": "sockets",
+    "sqlite_locks": "sqlite_locks",
     "tasks": "asyncio.tasks",
     "threads": "threads",
     "web": "web",

@@ -29,6 +29,8 @@ def wrap_os_function(
     missing, or if the function is already wrapped.
     """
     try:
+        import posix
+
         from clew.instrument.probes._entry import stand_in
     except ImportError:
         return
@@ -56,7 +58,7 @@ def wrap_os_function(
                 after(token, result)
         return result
 
-    wrapper = stand_in(name, start, finish if after is not None else None)
+    wrapper = stand_in(posix, name, start, finish if after is not None else None)
     _wrapped.add(name)
     setattr(os, name, wrapper)
     # These sets of `os` list the functions that support a feature.

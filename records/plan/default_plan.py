@@ -11,7 +11,8 @@ OUTPUTS = "outputs"
 FACTS = ("exceptions", OUTPUTS)
 """Adapters of every plan, unless it says otherwise: exceptions, and lines that the program writes."""
 ADAPTERS = (
-    "threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http", "sockets", "redis_values", *FACTS
+    "threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http", "sockets", "redis_values",
+    "sqlite_locks", *FACTS,
 )  # fmt: skip
 WARNING = 30
 """The least level of log lines that a plan records whose spec does not mention log lines."""

@@ -365,6 +365,7 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
     "asyncio.condition": Mechanism(wait="condition"),
     "asyncio.semaphore": Mechanism(wait="semaphore"),
     "anyio.limiter": Mechanism(wait="capacity limiter"),
+    "sqlite.lock": Mechanism(wait="write lock of a database"),
     "asyncio.sleep": Mechanism(wait="time"),
     "asyncio.timeout": Mechanism(wait="time limit"),
     "anyio.scope": Mechanism(wait="cancel scope"),

@@ -168,7 +168,7 @@ class Trail:
             for handled in handled_at(self.facts, position.row):
                 if handled.first.strand == position.strand:
                     anchors.append(handled.first.row)
-                anchors += self._failed_at(position, handled.fact.text.at or handled.first.text.at)
+                anchors += self._failed_at(position, handled.at)
             near = last_waits(self.facts, position.strand, min(anchors))
         inside = self._without_inner(near)
         bad = np.where(inside.ended("timeout", "never"), 0, np.where(inside.ended("failed", "cancelled"), 1, 2))

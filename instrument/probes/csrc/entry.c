@@ -29,8 +29,8 @@ static PyMethodDef methods[] = {
          "a code object that it returns is executed instead.")},
     {"stand_in", stand_in, METH_VARARGS,
      PyDoc_STR(
-         "stand_in(name, before, after): puts a builtin function in place of posix.NAME that is like Around(that, before,\n"
-         "after) but looks like the original, and returns it.")},
+         "stand_in(module, name, before, after): puts a builtin function in place of module.NAME that is like Around(that,\n"
+         "before, after) but looks like the original, and returns it.")},
     {"put_method", put_method, METH_VARARGS,
      PyDoc_STR("put_method(owner, name, value): setattr, for a class made at run time by C that refuses it.")},
     {"unwatch", unwatch, METH_NOARGS, PyDoc_STR("unwatch(): takes the hook out.")},

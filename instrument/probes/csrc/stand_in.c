@@ -35,16 +35,15 @@ static int stand_in_place(const char *name) {
 
 PyObject *stand_in(PyObject *Py_UNUSED(module), PyObject *args) {
     const char *name;
-    PyObject *before, *after;
-    if (!PyArg_ParseTuple(args, "sOO:stand_in", &name, &before, &after)) {
+    PyObject *owner, *before, *after;
+    if (!PyArg_ParseTuple(args, "O!sOO:stand_in", &PyModule_Type, &owner, &name, &before, &after)) {
         return NULL;
     }
-    PyObject *posix = PyImport_ImportModule("posix");
-    PyObject *found = posix != NULL ? PyObject_GetAttrString(posix, name) : NULL;
+    PyObject *found = PyObject_GetAttrString(owner, name);
     PyObject *made = NULL;
     int place = stand_in_place(name);
     if (found != NULL && (place < 0 || stand_ins[place].around != NULL || !PyCFunction_CheckExact(found))) {
-        PyErr_Format(PyExc_ValueError, "posix.%s cannot be replaced", name);
+        PyErr_Format(PyExc_ValueError, "%s cannot be replaced", name);
     } else if (found != NULL) {
         PyMethodDef *method = &stand_ins[place].method;
         *method = *((PyCFunctionObject *)found)->m_ml;
@@ -52,13 +51,12 @@ PyObject *stand_in(PyObject *Py_UNUSED(module), PyObject *args) {
         method->ml_flags = METH_VARARGS | METH_KEYWORDS;
         stand_ins[place].around = PyObject_CallFunctionObjArgs((PyObject *)&AroundType, found, before, after, NULL);
         if (stand_ins[place].around != NULL) {
-            made = PyCFunction_NewEx(method, posix, ((PyCFunctionObject *)found)->m_module);
+            made = PyCFunction_NewEx(method, ((PyCFunctionObject *)found)->m_self, ((PyCFunctionObject *)found)->m_module);
         }
-        if (made != NULL && PyObject_SetAttrString(posix, name, made) < 0) {
+        if (made != NULL && PyObject_SetAttrString(owner, name, made) < 0) {
             Py_CLEAR(made);
         }
     }
     Py_XDECREF(found);
-    Py_XDECREF(posix);
     return made;
 }

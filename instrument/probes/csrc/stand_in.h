@@ -1,4 +1,4 @@
-/* Functions of `posix` with calls around them that look like the originals: the same name, signature and module. A
+/* Functions of modules in C with calls around them that look like the originals: the same name, signature and module. A
  * builtin function only gets its module as context. So each replacement has its own C function, which knows its
  * number. */
 #ifndef CLEW_STAND_IN_H

@@ -42,7 +42,7 @@ def test_packs_names_versions_of_libraries_without_importing_them(shell, monkeyp
 
 
 def test_packs_with_their_own_rules_have_a_cost(shell):
-    assert set(registry.known()) - set(registry.costs()) == {"standard", "redis_values"}
+    assert set(registry.known()) - set(registry.costs()) == {"standard", "redis_values", "sqlite_locks"}
     assert set(registry.costs()) <= set(registry.known())
     assert all(cost["us"] > 0 for cost in registry.costs().values())
 
