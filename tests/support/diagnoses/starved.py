@@ -29,8 +29,10 @@ def make(random: Random, fault: bool) -> Made:
     thread.send("wake-up", "asyncio.handle")
     thread.exit("main").stop(starter)
     callbacks = random.random() < 0.3
+    stalled = random.randrange(count) if fault and count * each > 400 * MS else -1
+    """The step in which the thread has no processor for a while."""
     for number in range(count):
-        took = each
+        took = each + (random.randrange(110) * MS if number == stalled else 0)
         if shape == "one long step":
             took = 150 * MS if number == 0 else MS // 100
         _step(made, function, number, took, callbacks)

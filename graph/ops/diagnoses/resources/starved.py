@@ -1,8 +1,8 @@
 """Find tasks that were ready and had to wait since many short steps of one function kept their event loop busy.
 
-`loop-blocked` tells of a single long call. Here no step is long, but one function, in one task or in many, takes at least half
-of the time between a wake-up and the step that it caused. Such a step must be late by at least 100 ms. Its task must run
-another function, since tasks of one kind that take turns are ordinary, and it must not have started the busy steps itself.
+`loop-blocked` tells of a single long call. Here hardly a step is long, but one function, in one task or in many, takes at
+least half of the time between a wake-up and the step that it caused. Such a step must be late by at least 100 ms. Its task must
+run another function, since tasks of one kind that take turns are ordinary, and it must not have started the busy steps itself.
 Only the steps of tasks count as late, since the handle of a timer does not say when it was due.
 """
 
@@ -25,12 +25,13 @@ from clew.records.format.event import Kind
 KIND = "starved"
 LATE_NS = 100_000_000
 LONGEST_NS = 100_000_000
-"""A longer step is a call that blocks the loop."""
+"""A longer step is a call that blocks the loop, or one whose thread got no processor; they must not be the main part."""
 FEWEST = 5
 """The fewest steps of the function that kept the loop busy."""
 SHARE = 0.5
 LONGEST_SHARE = 0.25
-"""A step with a larger share of the busy time is one long call, perhaps of a thread that the system interrupted."""
+"""The most that long steps may take of the time, and one step of the busy function's; else that is one long call, perhaps of
+a thread that the system interrupted."""
 MOST_LATE = 200
 """The most late steps that are examined, the latest ones."""
 MOST_STEPS = 2000
@@ -116,7 +117,7 @@ def _busy(facts: Facts, thread: _Thread, late: _Late) -> _Busy | None:
     total = late.end_ns - late.begin_ns
     if len(steps) < FEWEST or sum(step.ns for step in steps) < SHARE * total:
         return None
-    if max(step.ns for step in steps) >= LONGEST_NS:
+    if sum(step.ns for step in steps if step.ns >= LONGEST_NS) > LONGEST_SHARE * total:
         return None
     taken: Counter[int] = Counter()
     sites = [_function(facts, step) for step in steps]
