@@ -303,12 +303,20 @@ class Trail:
             yield self._at(found.events[0], Reason.CONTROL, text, found.events[:1], position)
 
     def _cancelled_children(self, position: Position) -> Iterator[Position]:
-        """Yield the ends of cancelled tasks that this unit started, where a cancellation is being handled."""
+        """Yield the ends of cancelled tasks that this unit started, where a cancellation is being handled.
+
+        They are no reasons if they had ended before the last wait began, or if a time limit cancelled it.
+        """
         if not self._handles_cancellation(position):
             return
+        if any(wait.end == "timeout" for wait in self.waits_before(position)):
+            return
+        waits = self.facts.waits_of.of(position.strand)
+        last = waits[: int(np.searchsorted(waits.row, position.row))][-1:]
+        since = last[0].begin.ns if last else 0
         for strand in Ends.of(self.facts).cancelled_by_starter.get(int(self.graph.region[position.row]), ()):
             fact = self.facts.ended[strand]
-            if fact.ns <= self.graph.at("ts", position.row) and not self.usual_waits.is_usual_target(strand):
+            if since <= fact.ns <= self.graph.at("ts", position.row) and not self.usual_waits.is_usual_target(strand):
                 text = f"{words.who(self.facts, strand)} was cancelled"
                 yield self._at(fact.row, Reason.CONTROL, text, (fact.row,), position)
 
@@ -409,9 +417,15 @@ class Trail:
         return [other for other in [next(fresh, None)] if other is not None]
 
     def is_plain_end(self, position: Position) -> bool:
-        """Return whether an edge tells only that an awaited thread, task or process ended without a failure."""
-        is_end = position.edge >= 0 and is_outcome(self.graph, position.edge)
-        return is_end and position.strand not in self.facts.ended
+        """Return whether an edge tells only that an awaited thread, task or process ended as the one that awaited it expected:
+        without a failure, or cancelled by it."""
+        if position.edge < 0 or not is_outcome(self.graph, position.edge):
+            return False
+        ended = self.facts.ended.get(position.strand)
+        if ended is None:
+            return True
+        cancel = cancelled_at(self.facts, ended.row)
+        return cancel is not None and cancel.strand == self.graph.at("strand", position.events[-1])
 
     def _along(self, position: Position, edges: list[int]) -> list[Position]:
         """Return the positions along edges, each of which leads from the source of the one before."""

@@ -126,3 +126,30 @@ def test_why_of_exception_from_a_process_pool_names_the_line_of_the_worker(shell
     verdict = shell("why", f"{way} failed").stdout.split("\n\n")[2]
     assert "raised in scale, app.py:5, in the worker process app #" in verdict
     assert "RemoteTraceback" not in verdict
+
+
+TIME_LIMIT = """\
+import asyncio, logging
+async def refresh():
+    await asyncio.sleep(60)
+async def main():
+    task = asyncio.create_task(refresh(), name="refresh")
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.wait([task])
+    orders = asyncio.Queue()
+    try:
+        await asyncio.wait_for(orders.get(), 0.1)
+    except asyncio.TimeoutError:
+        logging.error("no order came")
+asyncio.run(main())
+"""
+
+
+def test_why_after_a_time_limit_tells_neither_its_helper_task_nor_one_cancelled_before(shell, record):
+    record(TIME_LIMIT)
+    (answer,) = json.loads(shell("why", "no order came", "--json").stdout)["answers"]
+    told = [sentence["text"] for sentence in answer["answer"]["sentences"]]
+    assert told[0] == "It was written while handling TimeoutError, raised in main, app.py:11."
+    assert told[-1].startswith("main (Task-1) waited ") and told[-1].endswith(" until its time limit.")
+    assert not [text for text in told if "refresh" in text or "Task-3" in text]
