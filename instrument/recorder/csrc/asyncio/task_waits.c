@@ -130,14 +130,17 @@ static size_t put_name(PyObject *task, char *out, size_t room) {
     size_t size = utf8 ? json_escape(escaped, sizeof escaped, utf8, (size_t)bytes) : 0;
     Py_XDECREF(name);
     PyErr_Clear();
-    int written = snprintf(out, room, ",\"name\":\"%.*s\"", (int)size, escaped);
-    return written > 0 && (size_t)written < room ? (size_t)written : 0;
+    if (size + 11 > room) return 0;
+    memcpy(out, ",\"name\":\"", 9);
+    memcpy(out + 9, escaped, size);
+    out[9 + size] = '"';
+    return size + 10;
 }
 
 static size_t put_target(PyObject *task, char *out, size_t room) {
     struct beside *target = store.active ? strand_of(task) : NULL;
     if (!target) return 0;
-    size_t used = (size_t)snprintf(out, room, ",\"target\":%llu", (unsigned long long)target->key);
+    size_t used = put_number(",\"target\":", target->key, out);
     return used + put_name(task, out + used, room - used);
 }
 
@@ -205,9 +208,7 @@ static void write_wait(PyObject *task, PyObject *future, const struct call_stack
     used += put_bytes(fields, text + used, sizeof text - STACK_TEXT - used);
     if (fields && PyBytes_Check(fields) && strstr(PyBytes_AS_STRING(fields), "\"target")) channel = waits.task;
     Py_XDECREF(fields);
-    if (owner && channel == waits.future)
-        used +=
-            (size_t)snprintf(text + used, sizeof text - STACK_TEXT - used, ",\"owner\":%u", (uint32_t)((uintptr_t)owner >> 4));
+    if (owner && channel == waits.future) used += put_number(",\"owner\":", (uint32_t)((uintptr_t)owner >> 4), text + used);
     struct beside *strand = table_find(&strands, task);
     if (strand && UNLIKELY(strand->asked))
         used += put_cancelling(task, strand, handling, text + used, sizeof text - STACK_TEXT - used);
@@ -365,7 +366,7 @@ static int act_hold(struct operand *operand, PyObject *object, PyObject *other) 
     uint64_t slots = operand->attribute ? slots_of(object, operand->attribute) : 0;
     if (!slots && operand->counted) return 0;
     stack_capture(&stack);
-    size_t used = slots ? (size_t)snprintf(text, sizeof text, ",\"capacity\":%llu", (unsigned long long)slots) : 0;
+    size_t used = slots ? put_number(",\"capacity\":", slots, text) : 0;
     used += stack_fields(&stack, text + used, sizeof text - used - 1);
     if (used) {
         text[0] = '{';

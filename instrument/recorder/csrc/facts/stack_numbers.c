@@ -142,10 +142,20 @@ uint64_t stack_site(void) {
     return stack.site;
 }
 
+size_t put_number(const char *name, uint64_t number, char *out) {
+    char digits[20];
+    size_t count = 0, length = strlen(name);
+    do digits[count++] = (char)('0' + number % 10);
+    while (number /= 10);
+    memcpy(out, name, length);
+    for (size_t i = 0; i < count; i++) out[length + i] = digits[count - 1 - i];
+    return length + count;
+}
+
 size_t stack_fields(const struct call_stack *stack, char *out, size_t room) {
     if (!stack->number || room < 64) return 0;
     struct numbered *known = &stacks[stack->number - 1];
-    size_t used = (size_t)snprintf(out, room, ",\"stack\":%u", stack->number);
+    size_t used = put_number(",\"stack\":", stack->number, out);
     if (known->epoch == store.epoch) return used;
     known->epoch = store.epoch;
     used += (size_t)snprintf(out + used, room - used, ",\"at\":[");

@@ -31,6 +31,10 @@ void stack_capture_whole(struct call_stack *stack);
 /* Only the site. */
 uint64_t stack_site(void);
 
+/* Writes a name and a number: printf would take most of the time of a task's WAIT. Returns the bytes written, those of the name
+ * and at most 20, without a final zero. */
+size_t put_number(const char *name, uint64_t number, char *out);
+
 /* Writes the fields `"stack":…` and, the first time in a recording, `"at":…` of a fact, with a comma before them. Returns the
  * bytes written. */
 size_t stack_fields(const struct call_stack *stack, char *out, size_t room);
