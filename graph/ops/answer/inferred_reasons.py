@@ -5,19 +5,19 @@ Such an answer is always inferred. It is given only where the event's own past h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clew.graph.model.event import WARNING
+from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding
 from clew.graph.ops.diagnoses.lost import how_lost, in_collector, lost_name, was_started
 from clew.graph.ops.diagnoses.registry import findings
-from clew.graph.ops.facts.blockers import Blockers
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts
 from clew.graph.ops.facts.lost_strands import Lost, LostStrands
 from clew.records.format.event import Kind
+from clew.records.format.keys import process_end
 
 HANGS_NS = 1_000_000_000
 """A wait of this length that still went on at the event may be why it happened."""
@@ -99,8 +99,12 @@ def ended_badly(facts: Facts, event: int) -> Meanwhile | None:
             first = finding.claims[0]
             first = Claim(f"{_NOTHING} Elsewhere: {first.text}", (event, *first.events))
             return Meanwhile((first, *finding.claims[1:]), basis, finding)
-    expected = {graph.strands[child].process for child in (*_awaited_children(facts), strand)}
-    died = [lost for lost in known.died.values() if lost.ns < ns and graph.strands[lost.strand].process not in expected]
+    own, awaited = graph.strands[strand].process, _awaited_ends(graph, ns)
+    died = [
+        lost
+        for lost in known.died.values()
+        if lost.ns < ns and graph.strands[lost.strand].process != own and _end_of(graph, lost) not in awaited
+    ]
     return Meanwhile(_elsewhere(facts, event, died[-MOST_PROCESSES:]), basis) if died else None
 
 
@@ -109,11 +113,15 @@ def _elsewhere(facts: Facts, event: int, lost: list[Lost]) -> tuple[Claim, ...]:
     return Claim(_NOTHING, (event,)), *claims
 
 
-def _awaited_children(facts: Facts) -> Iterator[int]:
-    """Yield the first strands of the child processes whose ends somebody waited for."""
-    blockers = Blockers.of(facts)
-    waits = facts.waits
-    for wait in waits.take(waits.of_channels(lambda channel: channel == "process.end") & waits.ended("satisfied")):
-        child = blockers.target(wait)
-        if child >= 0:
-            yield child
+def _awaited_ends(graph: ExecutionGraph, ns: int) -> set[int]:
+    """Return the keys of the ends of child processes that somebody had waited for by then, also of those that were killed."""
+    joins = graph.rows_of([Kind.JOIN])
+    known = joins[graph.ts[joins] <= ns].tolist()
+    return {graph.key(row) for row in known if graph.channel(row) == "process.end"}
+
+
+def _end_of(graph: ExecutionGraph, lost: Lost) -> int:
+    """Return the key of the end of a lost process, 0 if its start was not recorded."""
+    strand = graph.strands[lost.strand]
+    starts = (row for row in range(strand.start, min(strand.start + 2, strand.stop)))
+    return next((process_end(graph.key(row)) for row in starts if graph.channel(row) == "process.start"), 0)

@@ -9,6 +9,7 @@ from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_, Frame
 from clew.records.format.header import State
+from clew.records.format.keys import key_of, process_end
 
 AT = (Frame("/src/app.py", 12, "tidy"),)
 ALONE = "the order in time alone: no recorded dependence leads to it"
@@ -120,3 +121,17 @@ def test_answer_ends_a_sentence_with_one_full_stop(run):
     thread = process.thread().enter("load").fact(Kind.EXCEPTION, 9, "app.NoOrder", Exception_("gone.", "handled", AT))
     thread.log("not loaded", level=40)
     assert asked(run).text == "It was written while handling app.NoOrder: gone, raised in tidy, app.py:12."
+
+
+@pytest.mark.parametrize("joined_at", [1_500_000_000, 3_000_000_000], ids=["before", "after"])
+def test_answer_names_no_process_that_died_and_was_joined_before(run, joined_at):
+    start = key_of("process.start", 7)
+    keeper = run.process("main").thread()
+    keeper.send(7, "process.start").receive(1, "queue").enter("serve")
+    run.process("cook", state=State.RECORDING).thread().join(7, "process.start").enter("cook", at=1_000_000_000)
+    if joined_at < 2_000_000_000:
+        keeper.put(Kind.JOIN, key=process_end(start), channel="process.end", at=joined_at)
+    keeper.receive(2, "queue", at=1_800_000_000).log("no meal", level=40, at=2_000_000_000)
+    if joined_at > 2_000_000_000:
+        keeper.put(Kind.JOIN, key=process_end(start), channel="process.end", at=joined_at)
+    assert ("process cook (200) died after +1.00 s" in asked(run).text) == (joined_at > 2_000_000_000)
