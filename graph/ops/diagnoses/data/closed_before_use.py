@@ -12,16 +12,18 @@ import numpy as np
 
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.places import in_brackets, place
-from clew.graph.ops.diagnoses.words import exception, offset, seconds, where, who
+from clew.graph.ops.diagnoses.words import exception, offset, seconds, site_place, where, who
 from clew.graph.ops.facts.facts import Fact, Facts
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_
 
 KIND = "closed-before-use"
+_EXECUTOR = "an executor"
+_MAIN = "MainThread"
 _THINGS = (
     (re.compile(r"I/O operation on closed file|read of closed file|write to closed file"), "a file"),
     (re.compile(r"Event loop is closed"), "an event loop"),
-    (re.compile(r"cannot schedule new futures after (interpreter )?shutdown"), "an executor"),
+    (re.compile(r"cannot schedule new futures after (interpreter )?shutdown"), _EXECUTOR),
     (re.compile(r"^(Pool not running|Pool is closed)|pool (is|has been) closed|pool is closing", re.I), "a pool"),
     (re.compile(r"[Qq]ueue .{0,80}is closed"), "a queue"),
     (re.compile(r"Cannot operate on a closed (database|cursor)"), "a database connection"),
@@ -121,11 +123,17 @@ def _finding(facts: Facts, fact: Fact[Exception_], closings: dict[str, list[int]
         f"{who(facts, fact.strand)} used {thing} after it was closed{f' in {at}' if at else ''}: {exception(fact)}.",
         (fact.row,),
     )
-    closer = _closer(facts, fact, closings)
     victims = (Victim(fact.strand, fact.row, -1),)
+    closer = _closer(facts, fact, closings)
     if closer < 0:
+        basis = "the exception's type and message"
+        ended = _main_returned(facts, fact) if thing == _EXECUTOR else None
+        if ended is not None:
+            return Finding(
+                KIND, Reason.DATA, (used, ended), victims, "inferred", f"{basis}, and the main thread's last call"
+            )
         unknown = Claim("The record does not show who closed it.", (fact.row,))
-        return Finding(KIND, Reason.DATA, (used, unknown), victims, "inferred", "the exception's type and message")
+        return Finding(KIND, Reason.DATA, (used, unknown), victims, "inferred", basis)
     graph = facts.graph
     name = graph.sites[graph.at("site", closer)].qualname
     ns = graph.at("ts", closer)
@@ -137,6 +145,20 @@ def _finding(facts: Facts, fact: Fact[Exception_], closings: dict[str, list[int]
     )
     basis = f"the exception, and the only call of {name} before it; that both concern one object was not recorded"
     return Finding(KIND, Reason.DATA, (used, closed), victims, "inferred", basis)
+
+
+def _main_returned(facts: Facts, fact: Fact[Exception_]) -> Claim | None:
+    """Return the sentence about a main thread that was in no recorded call at a use, None if it was in one."""
+    graph = facts.graph
+    main = [each for each in graph.strands if (each.process, each.kind, each.name) == (fact.process, "thread", _MAIN)]
+    rows = np.concatenate([np.arange(0), *(np.arange(each.start, each.stop) for each in main)])
+    rows = rows[np.isin(graph.kind[rows], (Kind.ENTER, Kind.EXIT, Kind.UNWIND)) & (graph.ts[rows] <= fact.ns)]
+    end = int(rows[-1]) if len(rows) else -1
+    if end < 0 or graph.at("kind", end) == Kind.ENTER or graph.at("inner", end) >= 0:
+        return None
+    site = site_place(graph.sites[graph.at("site", end)])
+    text = f"Python shuts executors down when the main thread ends, whose last recorded call ({site}) had returned at"
+    return Claim(f"{text} {offset(graph.at('ts', end))}.", (end, fact.row))
 
 
 def _closer(facts: Facts, fact: Fact[Exception_], closings: dict[str, list[int]]) -> int:
