@@ -18,7 +18,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from recording import whole
+from recording import facts, whole
 from recording.documented import ADDED, DOCUMENT, RATIO, rewrite
 from recording.report import Row, machine, report
 from recording.rounds import Cost, Pairs, Worker, costs_of, measure
@@ -26,13 +26,14 @@ from recording.runs import plain, recording
 from recording.workloads import WORKLOADS
 
 EXAMPLES = """examples:
-  python benchmarks/record.py                      everything, about seven minutes
+  python benchmarks/record.py                      everything, about eight minutes
   python benchmarks/record.py --seconds 5 fib      a quick look at one program
   python3.13 benchmarks/record.py                  another interpreter, which has clew, its C core and the extra `bench`
   python benchmarks/record.py --docs --python python3.12 --python python3.13
                                                    on this and two more interpreters, into the tables of docs/recording.md
 """
 
+MEASURES = {**whole.MEASURES, "facts": facts.facts}
 VERSION = sys.version_info[:2]
 CLEW, VIZTRACER, MONITORING, IDLE = "clew", "VizTracer", "sys.monitoring", "idle probes"
 TRACERS = (CLEW, VIZTRACER, "cProfile", "decorator", "OpenTelemetry span", IDLE)
@@ -133,7 +134,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = [*WORKLOADS, *whole.MEASURES]
+    names = [*WORKLOADS, *MEASURES]
     parser.add_argument("what", nargs="*", help=f"some of {', '.join(names)}; default: all")
     parser.add_argument("--seconds", type=float, default=24, help="for each program (default 24)")
     parser.add_argument(
@@ -171,7 +172,7 @@ def main() -> None:
             if name in WORKLOADS:
                 rows += program(name, options.seconds, options.sets, folder, tracers)
             else:
-                for found in whole.MEASURES[name](folder):
+                for found in MEASURES[name](folder):
                     rows.append(row(*found))
                     peer = "" if found[4] is None else f"; {found[3]}: {found[4]}"
                     print(f"{rows[-1]['name']}: {found[2]} {found[1]}{peer}", flush=True)

@@ -223,7 +223,7 @@ def timed(work: Start, tracer: Tracer, clock: Clock, least: int) -> int:
 def main() -> None:
     name, tracer_name, descriptor = sys.argv[1:4]
     workloads = importlib.import_module("workloads")
-    workload = workloads.WORKLOADS[name]
+    workload = workloads.WORKLOADS.get(name) or importlib.import_module("fact_workloads").FACTS[name]
     work = workload.prepare()
     tracer = make_tracer(tracer_name, workload, workloads)
     if tracer_name in ("decorator", "OpenTelemetry span"):
