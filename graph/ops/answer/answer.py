@@ -184,7 +184,8 @@ def _nearest(trail: Trail, positions: list[Position], tell: Tell) -> Answer | No
     states = [step for step in data if trail.graph.edge_kind[step.edge] == EdgeKind.STATE]
     own = trail.graph.at("strand", trail.event)
     # That the event's own strand had asked first is a round trip, not a reason.
-    first, last = (states or data)[:1], [step for step in data[-1:] if trail.graph.at("strand", step.event) != own]
+    of_others = [step for step in data if trail.graph.at("strand", step.event) != own]
+    first, last = (states or of_others)[:1], [step for step in data[-1:] if step in of_others]
     claims += [_edge_claim(step, tell) for step in first]
     for step in first:
         told += source_claims(trail.facts, step.event, trail.event)

@@ -254,3 +254,14 @@ def test_answer_after_round_trip_does_not_tell_the_own_question(run, diagnosed):
     server.enter("serve").receive("question").send("answer").exit("serve")
     client.receive("answer").log("the answer is wrong", level=40).exit("ask")
     assert verdict(run.graph(), "the answer is wrong").count("edge") == 1
+
+
+def test_answer_about_exception_of_other_thread_does_not_tell_what_the_own_strand_had_sent_there(run, diagnosed):
+    process = run.process("server")
+    client, disk = process.thread("client"), process.thread("disk")
+    client.enter("serve").send("write")
+    disk.enter("apply").receive("write").fact(Kind.EXCEPTION, 9, "app.Refused", Exception_("deleted", "raised", AT))
+    disk.unwind("apply")
+    client.fact(Kind.EXCEPTION, 9, "app.Refused", Exception_("deleted", "handled", AT)).log("write failed", level=40)
+    text = verdict(run.graph(), "write failed")
+    assert text == "It was written while handling app.Refused: deleted, raised in lookup, app.py:12."
