@@ -152,6 +152,8 @@ def claimed(workspace: Path) -> list[str]:
     if not runs:
         raise OSError("nothing was recorded")
     graph = open_graph(runs[-1])[0]
+    if not len(graph):
+        raise OSError("nothing was recorded")
     return [f"{found.kind}: {found.text}" for found in findings(Facts.of(graph))]
 
 
