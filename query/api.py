@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from clew.graph.errors import QueryError, check_whole
-from clew.graph.formats.import_run import run_folder
 from clew.graph.model.event import Event
 from clew.graph.model.gaps import touching
 from clew.graph.model.graph import Gap
@@ -96,12 +95,17 @@ def open_run(
     `path` may also be a partitioned run (`clew cluster partition`): a folder, or a URL of an object store. `engine` selects
     the engine that answers for its partitions: "local", the default, in this process; "ray", or the address of a Ray cluster,
     "ray://HOST:PORT"."""
-    from clew.query.engines.open import check_engine, open_parts
-    from clew.query.engines.partition_files import is_partitioned
+    if engine is not None:
+        from clew.query.engines.open import check_engine
 
-    check_engine(engine)
-    if path is not None and is_partitioned(str(path)):
-        return open_parts(str(path), engine)
+        check_engine(engine)
+    if path is not None:
+        from clew.query.engines.partition_files import is_partitioned
+
+        if is_partitioned(str(path)):
+            from clew.query.engines.open import open_parts
+
+            return open_parts(str(path), engine)
     if engine not in (None, "local"):
         named = path if path is not None else "the newest run"
         raise QueryError(
@@ -110,7 +114,12 @@ def open_run(
         )
     base = Path(workspace) if workspace is not None else workspace_of(Path.cwd())
     given = isinstance(path, Path) and path.is_dir()
-    folder = Path(str(path)) if given else run_folder(base, None if path is None else str(path), progress)
+    if given:
+        folder = Path(str(path))
+    else:
+        from clew.graph.formats.import_run import run_folder
+
+        folder = run_folder(base, None if path is None else str(path), progress)
     info = load_run(folder)
     graph, problems = open_graph(folder, progress, spare=spare)
     return Run(info, folder.resolve(), problems, graph)

@@ -18,8 +18,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from clew.graph.build.builder import build
-from clew.graph.formats.read_files import read_again, sources
 from clew.graph.model.graph import ExecutionGraph, Gap, Process, Site, Strand
 from clew.graph.model.machines import Machine
 from clew.graph.model.structure_plane import MANIFEST as STRUCTURE_MANIFEST
@@ -131,17 +129,23 @@ def _make_here(
 
 def _graph_of(folder: Path, info: RunInfo, progress: Progress) -> tuple[ExecutionGraph, list[Problem]]:
     if info.imported:
+        from clew.graph.formats.read_files import read_again
+
         return read_again(folder, info, progress)
     if tuple(info.command[:2]) == IMPORTING and not record_files(folder):
         raise RunError(
             f"{folder}: a trace is being imported there, or the import was interrupted; then remove the folder and import again"
         )
+    from clew.graph.build.builder import build
+
     return build(folder, progress, keep=True)
 
 
 def _need(folder: Path, info: RunInfo) -> int:
     """Return about how many bytes of memory building the run's graph takes."""
     if info.imported:
+        from clew.graph.formats.read_files import sources
+
         return sum(need_of_file(path) for path in sources(folder))
     return sum(need_of_records(path) for path in record_files(folder))
 

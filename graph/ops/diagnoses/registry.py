@@ -33,6 +33,8 @@ from clew.graph.ops.diagnoses.resources import (
 )
 from clew.graph.ops.facts.facts import Facts
 from clew.graph.ops.facts.unfollowed import unfollowed, unfollowed_at
+from clew.graph.store.findings_cache import WORTH_KEEPING, load, save
+from clew.graph.store.lazy_graph import StoredGraph
 
 DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = (
     reply_of_another.find,
@@ -63,13 +65,27 @@ DIAGNOSES: tuple[Callable[[Facts], list[Finding]], ...] = (
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """Return what all diagnoses find in a run, where execution was followed; the result is cached with the graph."""
+    """Return what all diagnoses find in a run, where execution was followed; the result is cached with the graph.
+
+    For a large run that is finished, it is also cached in its store.
+    """
     graph = facts.graph
     known = graph.answers.get("findings")
     if known is None:
-        known = [found for find in DIAGNOSES for found in find(facts)]
-        if unfollowed(graph):
-            known = [found for found in known if all(unfollowed_at(graph, row) is None for row in found.events)]
+        is_kept = graph.info.finished is not None and len(graph) >= WORTH_KEEPING
+        tables = graph.tables if is_kept and isinstance(graph, StoredGraph) else None
+        known = load(tables, facts.last_ns) if tables else None
+        if known is None:
+            known = _find(facts)
+            if tables:
+                save(tables, facts.last_ns, known)
         graph.answers["findings"] = known
     result: list[Finding] = known
     return result
+
+
+def _find(facts: Facts) -> list[Finding]:
+    found = [finding for find in DIAGNOSES for finding in find(facts)]
+    if unfollowed(facts.graph):
+        found = [finding for finding in found if all(unfollowed_at(facts.graph, row) is None for row in finding.events)]
+    return found

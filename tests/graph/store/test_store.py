@@ -53,7 +53,7 @@ def same(a, b):
 
 def test_store_loaded_graph_equals_built_graph(folder, monkeypatch):
     built, problems = open_graph(folder)
-    monkeypatch.setattr(store_module, "build", lambda folder: pytest.fail("it was built again"))
+    monkeypatch.setattr("clew.graph.build.builder.build", lambda folder: pytest.fail("it was built again"))
     loaded, loaded_problems = open_graph(folder)
     same(built, loaded)
     assert problems == loaded_problems != []
