@@ -63,7 +63,8 @@ class Facts:
         for records in (self._begins, self._holds, self._cancels):
             for place in np.flatnonzero(records.contains('"stack":') & records.contains('"at":')).tolist():
                 found[int(records.row[place])] = int(records.process[place]), records.own_text(place)
-        return {(process, fact.stack): fact.at for _row, (process, fact) in sorted(found.items())}
+        # Holders have stacks, too, so that a record may have "at" without having its own stack.
+        return {(process, fact.stack): fact.at for _row, (process, fact) in sorted(found.items()) if fact.at}
 
     @cached_property
     def waits(self) -> Waits:

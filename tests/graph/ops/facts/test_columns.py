@@ -28,7 +28,8 @@ def made(run, seed: int) -> ExecutionGraph:
             match random.randrange(6):
                 case 0 | 1:
                     known.add(stack)
-                    holders = (Holder(random.randrange(1, 5), 0, random.randrange(9)),) * random.randrange(2)
+                    where = (Frame("/src/app.py", 9, "hold"),) * random.randrange(2)
+                    holders = (Holder(random.randrange(1, 5), 0, random.randrange(9), at=where),) * random.randrange(2)
                     text = Wait(at=at, stack=stack, holders=holders, capacity=random.randrange(3))
                     thread.fact(Kind.WAIT, key, random.choice(["lock", "semaphore"]), text)
                 case 2:
