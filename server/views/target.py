@@ -248,7 +248,7 @@ def _newest_trouble(run: Run) -> Found:
     request, else the last event."""
     from clew.graph.model.event import ERROR, WARNING
     from clew.graph.ops.facts.facts import Facts
-    from clew.graph.ops.facts.uncaught import uncaught
+    from clew.graph.ops.facts.lost_strands import uncaught
     from clew.graph.ops.find_events import find_logs
 
     graph = run.graph

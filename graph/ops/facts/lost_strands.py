@@ -6,6 +6,7 @@ had stopped.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -15,10 +16,10 @@ import numpy as np
 from clew.graph.model.graph import Process, Strand
 from clew.graph.ops.causes.state_waits import edges_into
 from clew.graph.ops.facts.facts import Fact, Facts, Resource
-from clew.graph.ops.facts.uncaught import uncaught
 from clew.records.format.event import CALLS, Kind
 from clew.records.format.facts import Exception_
 
+_ENDS_WITHOUT_ERROR = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit", "CancelledError", "StopIteration"})
 _STARTS = frozenset({"thread.start", "asyncio.handle", "process.start"})
 
 
@@ -57,8 +58,8 @@ class LostStrands:
     def threads(self) -> dict[int, Lost]:
         """The threads that an exception ended."""
         found: dict[int, Lost] = {}
-        for fact in uncaught(self._facts):
-            if fact.text.role == "ended" and self._graph.strands[fact.strand].kind == "thread":
+        for fact in _errors(self._facts, "ended"):
+            if self._graph.strands[fact.strand].kind == "thread":
                 found.setdefault(fact.strand, Lost("failed", fact.strand, fact.ns, (fact.row,), fact))
         return found
 
@@ -155,3 +156,19 @@ class LostStrands:
                     source = int(graph.edge_src[edge])
                     return graph.at("strand", source), source
         return -1, -1
+
+
+def uncaught(facts: Facts) -> Iterator[Fact[Exception_]]:
+    """Yield the exceptions that no code caught: those that ended a thread, and those that nobody took from a task."""
+    lost = LostStrands.of(facts)
+    for fact in _errors(facts, "ended", "unretrieved"):
+        is_task = facts.graph.strands[fact.strand].kind == "task"
+        if fact.text.role == "unretrieved" or not is_task or fact.strand in lost.failed_tasks:
+            yield fact
+
+
+def _errors(facts: Facts, *roles: str) -> Iterator[Fact[Exception_]]:
+    """Yield the exceptions with one of the roles, without those that only ask for an end."""
+    for fact in facts.exceptions.take(facts.exceptions.of_roles(*roles)):
+        if fact.channel.rpartition(".")[2] not in _ENDS_WITHOUT_ERROR:
+            yield fact

@@ -153,3 +153,26 @@ def test_why_after_a_time_limit_tells_neither_its_helper_task_nor_one_cancelled_
     assert told[0] == "It was written while handling TimeoutError, raised in main, app.py:11."
     assert told[-1].startswith("main (Task-1) waited ") and told[-1].endswith(" until its time limit.")
     assert not [text for text in told if "refresh" in text or "Task-3" in text]
+
+
+TAKEN = """\
+import asyncio, sys
+async def load(name):
+    await asyncio.sleep(0.01)
+    raise ValueError(name)
+async def main():
+    await asyncio.gather(load("taken"), return_exceptions=True)
+    if len(sys.argv) > 1:
+        task = asyncio.create_task(load("lost"))
+        await asyncio.sleep(0.1)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_errors_of_a_program_has_no_exception_that_another_task_took(shell, record, lost):
+    record(TAKEN.replace("len(sys.argv) > 1", str(lost)))
+    said = shell("why", "--errors").stdout
+    assert ("): 1 ERROR line, 1 cause\n" if lost else "): no error was recorded\n") in said
+    assert "ValueError: taken" not in said
+    assert ("ValueError: lost" in said) == lost
