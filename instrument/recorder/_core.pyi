@@ -127,8 +127,21 @@ def trace_locks(
     channels: tuple[int, int],
     /,
 ) -> bool: ...
+def trace_process_locks(lock_type: type, acquire_site: int, release_site: int, /) -> None: ...
+def share_lock(lock: object, key: int, channel: int, capacity: int, held: bool, recursive: bool, /) -> None:
+    """Tell the key of a lock that processes share. `held`: record its acquires, and not its waits alone.
+
+    `capacity` is the number of slots of a semaphore, else 0. The owner of a `recursive` lock may acquire it again.
+    """
+
+def shared_key(lock: object, /) -> int:
+    """Return the key that `share_lock` told, 0 for none."""
+
 def watch_waits(
-    rules: dict[tuple[str, str], tuple[int, str, str, str, Callable[[Any], tuple[int, bytes]] | None, bool]],
+    rules: dict[
+        tuple[str, str],
+        tuple[int, str, str, str, Callable[[Any], tuple[int, bytes] | tuple[int, bytes, int]] | None, bool] | None,
+    ],
 ) -> None: ...
 def object_key(value: object, /) -> int: ...
 def slots_are(value: object, slots: int, /) -> None:

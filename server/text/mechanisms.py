@@ -361,6 +361,13 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
     # Only in facts: what a task waits for, and who cancels it.
     "asyncio.task": Mechanism(wait="end of a task"),
     "asyncio.taskgroup": Mechanism(wait="end of a task group"),
+    "multiprocessing.lock": Mechanism(wait="lock"),
+    "multiprocessing.rlock": Mechanism(wait="lock"),
+    "multiprocessing.semaphore": Mechanism(wait="semaphore"),
+    "multiprocessing.condition": Mechanism(wait="condition"),
+    "multiprocessing.event": Mechanism(wait="event"),
+    "multiprocessing.barrier": Mechanism(wait="barrier"),
+    "multiprocessing.queue.done": Mechanism(wait="queue"),
     "asyncio.lock": Mechanism(wait="lock"),
     "asyncio.condition": Mechanism(wait="condition"),
     "asyncio.semaphore": Mechanism(wait="semaphore"),

@@ -21,15 +21,15 @@ from clew.records.format.facts import Frame
 
 BRIEF_NS = 1_000_000_000
 """In a live run, a shorter wait is not told as one that blocks: contention is normal."""
-_GIVEN_BACK = frozenset({
-    "lock", "rlock", "semaphore", "barrier", "asyncio.lock", "asyncio.semaphore", "asyncio.barrier", "anyio.limiter",
-    "sqlite.lock",
-})  # fmt: skip
-"""Mechanisms of which another strand has to give something before a waiter continues."""
+_LIBRARIES = ("asyncio.", "anyio.", "multiprocessing.", "sqlite.")
+_GIVEN_BACK = frozenset({"lock", "rlock", "semaphore", "barrier", "limiter"})
+"""The mechanisms of `is_given_back`, without their library."""
 ORDER = {"blocked": 0, "waiting": 1, "idle": 2, "brief": 3}
 _PUTTING = frozenset({"put", "join"})
 
-_WORK = frozenset({"queue", "asyncio.queue", "asyncio.sleep", "asyncio.stream"})
+_WORK = frozenset({
+    "queue", "asyncio.queue", "asyncio.sleep", "asyncio.stream", "multiprocessing.queue", "multiprocessing.pipe"
+})  # fmt: skip
 """Mechanisms of waits for work, time or input."""
 
 State = Literal["blocked", "waiting", "idle", "brief"]
@@ -254,9 +254,15 @@ def _stuck(
     return stuck
 
 
+def is_given_back(channel: str) -> bool:
+    """Return whether a mechanism is one of which another strand has to give something before a waiter continues."""
+    library = next((each for each in _LIBRARIES if channel.startswith(each)), "")
+    return channel.removeprefix(library) in _GIVEN_BACK
+
+
 def _needs_return(wait: Waiting) -> bool:
     channel, at = wait.begin.channel, wait.begin.text.at
-    if channel in _GIVEN_BACK:
+    if is_given_back(channel):
         return True
     return channel.endswith("queue") and bool(at) and at[0].function.rpartition(".")[2] in _PUTTING
 

@@ -8,16 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from clew.graph.ops.answer.hang import ORDER, Blocked, Hang, Holding, State, circles_of
+from clew.graph.ops.answer.hang import ORDER, Blocked, Hang, Holding, State, circles_of, is_given_back
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim
 from clew.records.format.facts import Frame
 
 BASIS = "the lines that run: a lock counts as held inside its `with` block, or before the `finally` that releases it"
-_GIVEN_BACK = frozenset({
-    "lock", "rlock", "semaphore", "barrier", "asyncio.lock", "asyncio.semaphore", "asyncio.barrier", "anyio.limiter",
-    "sqlite.lock",
-})  # fmt: skip
 _WORDS = {
     "io": "input, output or time", "shutdown": "the end of the other threads", "asyncio.sleep": "time",
     "asyncio.gather": "the end of its tasks", "asyncio.taskgroup": "the end of its tasks",
@@ -49,7 +45,7 @@ def _edges(strand: dict[str, Any], strands: dict[int, dict[str, Any]], root: str
     if wait["owner"] in strands:
         owner = strands[wait["owner"]]
         yield owner["id"], Holding(owner["name"], f"{owner['name']} holds it, as the lock itself tells")
-    if wait["owner"] or wait["channel"] not in _GIVEN_BACK:
+    if wait["owner"] or not is_given_back(wait["channel"]):
         return
     for other in strands.values():
         for held in other["holds"]:
@@ -71,7 +67,7 @@ def _stuck(strands: dict[int, dict[str, Any]], edges: dict[int, dict[int, Holdin
 
 
 def _needs_return(wait: dict[str, Any]) -> bool:
-    return wait["channel"] in _GIVEN_BACK or (wait["channel"].endswith("queue") and not wait["idle"])
+    return is_given_back(wait["channel"]) or (wait["channel"].endswith("queue") and not wait["idle"])
 
 
 def _told(strand: dict[str, Any], holders: dict[int, Holding], pid: int, root: str, *, blocked: bool) -> Blocked:

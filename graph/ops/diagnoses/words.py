@@ -27,6 +27,9 @@ _PRIMITIVES = {
     "asyncio.sleep": "time", "anyio.limiter": "a capacity limiter",
     "asyncio.stream": "data from a stream", "asyncio.taskgroup": "the end of its tasks",
     "sqlite.lock": "the write lock of a database",
+    "multiprocessing.lock": "a lock", "multiprocessing.rlock": "a reentrant lock", "multiprocessing.condition": "a condition",
+    "multiprocessing.semaphore": "a semaphore", "multiprocessing.event": "an event", "multiprocessing.barrier": "a barrier",
+    "multiprocessing.queue": "a queue", "multiprocessing.pipe": "a message",
 }  # fmt: skip
 SQLITE = "sqlite.lock"
 """The channel of a database, which has the name of its file."""
@@ -39,13 +42,16 @@ _WAITING_METHODS = frozenset({
 
 
 def who(facts: Facts, strand: int) -> str:
-    """Return the name of a thread or task.
+    """Return the name of a thread or task, for the main thread of a process that another one started that of the process.
 
     A task without a name of its own is named by its first recorded function, else by the task or thread that waits for it.
     """
     if strand < 0:
         return "a thread that was not recorded"
     found = facts.graph.strands[strand]
+    if is_process(facts, strand):
+        process = facts.graph.processes[found.process]
+        return f"process {process.name} ({process.pid})"
     if found.kind == "task" and AUTOMATIC_NAME.fullmatch(found.name):
         function = first_function(facts, found.start, found.stop)
         waiter = facts.waiter_for(strand) if not function else None
@@ -56,6 +62,12 @@ def who(facts: Facts, strand: int) -> str:
         return f"{function} ({found.name})" if function else found.name
     # anyio names a task after its function, with all the functions around it.
     return found.name.rpartition(".<locals>.")[2].removeprefix("__main__.") or f"a {found.kind} without a name"
+
+
+def is_process(facts: Facts, strand: int) -> bool:
+    """Return whether a strand is the main thread of a process that another one started."""
+    found = facts.graph.strands[strand]
+    return found.process > 0 and found.kind == "thread" and found.name == "MainThread"
 
 
 def first_function(facts: Facts, start: int, stop: int) -> str:

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from clew.graph.ops.facts.columns.records import is_shared
 from clew.graph.ops.facts.columns.views import I64, Mask
 from clew.graph.ops.facts.columns.waits import DECLARED, is_lock_channel
 from clew.graph.ops.facts.ends import Ends
@@ -105,9 +106,9 @@ class Blockers:
         """Return who had the resource of a wait at a time during it, and what that was inferred from, "" if recorded."""
         if wait.begin.channel in _RESULTS:
             return []  # These name the workers that may run the work, not who has it.
-        holdings = self._facts.holdings_of.of(*wait.resource)
-        held = holdings.at(wait.begin.ns) or holdings.at(ns)
-        if held:
+        holdings, shared = self._facts.holdings_of.of(*wait.resource), is_shared(wait.begin.channel)
+        held = holdings.at(ns) if shared else holdings.at(wait.begin.ns) or holdings.at(ns)
+        if held or shared:  # each process tells what it takes from others, so nothing is to be inferred
             still = [(each, "") for each in held if each.until_ns is None or each.until_ns > ns]
             # With fewer holders than slots, one is free, or who has it is not known.
             return still if len(still) >= wait.begin.text.capacity else []

@@ -92,7 +92,7 @@ class Facts:
     @cached_property
     def waits_for(self) -> Groups[Resource, Waits]:
         """The waits for each resource, in order."""
-        return Groups(self.waits, self.waits.process, self.waits.key)
+        return Groups(self.waits, self.waits.owner, self.waits.key)
 
     @cached_property
     def waits_for_end(self) -> Groups[Resource, Waits]:
@@ -116,7 +116,7 @@ class Facts:
     @cached_property
     def holdings_of(self) -> Groups[Resource, Holdings]:
         """The holdings of each resource that HOLD records show, by time."""
-        return Groups(self.holdings, self.holdings.process, self.holdings.key)
+        return Groups(self.holdings, self.holdings.owner, self.holdings.key)
 
     def named_by(self, wait: Waiting) -> list[Holding]:
         """Return the holders that a wait names, by the time since when they held the resource."""

@@ -15,10 +15,11 @@ from typing import Any
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.interned_strings import intern
 
-Describe = Callable[[Any], tuple[int, bytes]]
-"""Returns an object's key and further fields of the WAIT's text: JSON, each field with a comma after it."""
+Describe = Callable[[Any], tuple[int, bytes] | tuple[int, bytes, int]]
+"""Returns an object's key and further fields of the WAIT's text: JSON, each field with a comma after it; perhaps also a channel
+that replaces that of the rule. A wait for an object with the key 0 is not recorded."""
 
-_rules: dict[tuple[str, str], tuple[int, str, str, str, Describe | None, bool]] = {}
+_rules: dict[tuple[str, str], tuple[int, str, str, str, Describe | None, bool] | None] = {}
 
 
 def waits_in(  # noqa: PLR0917  # the fields of a rule, in their order
@@ -33,4 +34,11 @@ def waits_in(  # noqa: PLR0917  # the fields of a rule, in their order
     code = function.__code__
     number = intern(channel) if channel else 0
     _rules[code.co_filename, code.co_qualname] = number, subject, limit, capacity, describe, plain
+    core.watch_waits(_rules)
+
+
+def pass_waits_on(function: Any) -> None:
+    """Let the caller of a Python function name the waits in it."""
+    code = function.__code__
+    _rules[code.co_filename, code.co_qualname] = None
     core.watch_waits(_rules)

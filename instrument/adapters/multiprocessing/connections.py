@@ -1,6 +1,7 @@
 """Causality of messages between multiprocessing's processes: pipes, queues, managers' proxies.
 
-Channels: "multiprocessing.pipe", "multiprocessing.queue", "multiprocessing.pool", "multiprocessing.manager".
+Channels: "multiprocessing.pipe", "multiprocessing.queue", "multiprocessing.pool", "multiprocessing.manager". A receiver that
+must wait for a message of the program has a wait of the first two channels; `locks` has the other waits for queues.
 
 The key of a message is appended to its pickle. Unpickling ignores bytes after the end of the pickle, so a receiver that is
 not recorded gets the same object. A recorded receiver removes the key when it has read the bytes. Invariant: bytes that
@@ -10,6 +11,7 @@ the program itself sends (`send_bytes`) are never changed, and have no edge. A p
 import contextlib
 import functools
 import os
+import select
 import struct
 import threading
 from collections import deque
@@ -94,6 +96,27 @@ def label(pipe: Any, kind: int | Callable[[Any], tuple[int, int]]) -> None:
     For a connection, `kind` may be a function that returns the kind and the key of each object that is sent.
     """
     pipe._clew_kind = kind
+    if hasattr(pipe, "_reader"):
+        pipe._reader._clew_wait = None
+
+
+def _begin_wait(connection: Any, limit: object) -> Any:
+    """Record that the thread begins to wait for a message of the program; return None if it does not."""
+    what, handle = getattr(connection, "_clew_wait", ()), connection._handle
+    if (
+        _here.calls
+        or what is None
+        or handle is None
+        or getattr(connection, "_clew_kind", PIPE) != PIPE
+        or not core.active()
+    ):
+        return None
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    if poll.poll(0):
+        return None
+    channel, key = what or (intern(CHANNELS[PIPE]), core.object_key(connection))
+    return core.wait(channel, key, limit, b"")
 
 
 def _patch_pickler(module: Any) -> None:
@@ -135,7 +158,18 @@ def _patch_connections(module: Any) -> None:
     def sent(_token: bool, _result: None) -> None:
         _here.message = None
 
-    def received(_token: bool, buffer: Any) -> None:
+    def receiving(connection: Any) -> Any:
+        return _begin_wait(connection, None) or True
+
+    def polling(connection: Any, limit: Any) -> Any:
+        return _begin_wait(connection, limit) if limit is None or limit > 0 else None
+
+    def polled(wait: Any, is_there: bool | None) -> None:
+        core.wake(wait, "failed" if is_there is None else "" if is_there else "timeout")
+
+    def received(token: Any, buffer: Any) -> None:
+        if token is not True:
+            core.wake(token, "failed" if buffer is None else "")
         size = buffer.tell() - _TRAILER.size if buffer is not None else -1
         if size < 0:
             return
@@ -152,7 +186,8 @@ def _patch_connections(module: Any) -> None:
     for name in ("Connection", "PipeConnection"):
         connection_class = getattr(module, name, None)
         if connection_class is not None:
-            hook(connection_class._recv_bytes, lambda _connection: True, received)
+            hook(connection_class._recv_bytes, receiving, received)
+    hook(base_class.poll, polling, polled, parameters=2)
 
 
 class _Buffer(deque[Any]):

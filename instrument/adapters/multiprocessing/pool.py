@@ -72,11 +72,17 @@ def _patch(module: Any) -> None:
         writer = getattr(pool._inqueue, "_writer", None)
         if writer is not None:  # the queues of a thread pool have no connection
             label(writer, task_of(pool))
+            pool._inqueue._reader._clew_wait = None
             label(pool._outqueue, NOTHING)  # this end only sends the message that stops the pool
 
     hook(pool_class._setup_queues, lambda pool: pool, set_up)
     hook(module._PoolCache.__init__, lambda _cache, notifier: label(notifier, NOTHING), parameters=2)
-    hook(module.worker, lambda _inqueue, outqueue: label(outqueue, POOL), parameters=2)
+
+    def works(inqueue: Any, outqueue: Any) -> None:
+        label(outqueue, POOL)
+        inqueue._reader._clew_wait = None  # waiting for work is all that it does between its items
+
+    hook(module.worker, works, parameters=2)
 
     def done(result: Any) -> None:
         # The chunks of a `map` arrive one by one, each in its own scope. The JOIN chains them, so that a reader of the

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import CellType
 from typing import Any
 
-from clew.instrument.adapters.multiprocessing import connections, pool, process
+from clew.instrument.adapters.multiprocessing import connections, locks, pool, process
 from clew.instrument.adapters.patching import adapter_site, hook, hook_end, when_imported
 from clew.instrument.adapters.processes import os_calls, process_waits, standard_streams
 from clew.instrument.adapters.processes.child_environment import (
@@ -40,6 +40,7 @@ def install() -> None:
     when_imported("asyncio.base_subprocess", _patch_asyncio)
     process.install()
     connections.install()
+    locks.install()
     pool.install()
 
 

@@ -35,6 +35,7 @@
 #include "hooks/observed_attribute.h"
 #include "hooks/operands.h"
 #include "locks/locks.h"
+#include "locks/process_locks.h"
 #include "queues/queues.h"
 #include "queues/simple_queues.h"
 #include "store/clock.h"
@@ -259,6 +260,10 @@ static PyMethodDef methods[] = {
     {"trace_locks", core_trace_locks, METH_VARARGS,
      "trace_locks(threading, lock_type, rlock_type, mechanisms, callers): record who lets whom go on; False when the types\n"
      "are not of the shape that is known. Mechanisms are (channel, site of the acquire, site of the release)."},
+    {"trace_process_locks", core_trace_process_locks, METH_VARARGS,
+     "trace_process_locks(type, acquire site, release site): record who waits for the locks that processes share."},
+    {"share_lock", core_share_lock, METH_VARARGS, "share_lock(lock, key, channel, capacity, held): what the lock is."},
+    {"shared_key", core_shared_key, METH_O, "shared_key(lock): what share_lock told, else 0."},
     {"watch_collector", core_watch_collector, METH_VARARGS,
      "watch_collector(gc.callbacks, site, channel): what the garbage collector runs is a scope of its own."},
     {"collecting", core_collecting, METH_NOARGS, "collecting(): does the garbage collector run in this thread?"},

@@ -1,6 +1,7 @@
 """What diagnoses find in real programs with a fault of threads, finalizers or executors, and without the fault."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -367,3 +368,102 @@ def test_program_whose_strands_end_well_has_no_finding(found, way):
 @pytest.mark.parametrize("way", ["unrelated", "poll", "mixed"])
 def test_wait_beside_a_lost_thread_that_would_not_end_it_has_no_finding(found, way):
     assert found(LOST, way) == []
+
+
+PROCESSES = """
+import multiprocessing, os, queue, signal, sys, time
+
+def transfer(first, second, both, limit):
+    with first:
+        both.wait()
+        if second.acquire(timeout=limit): second.release()
+
+def keep(lock, taken, seconds):
+    lock.acquire()
+    taken.set()
+    time.sleep(seconds)
+
+def wait_for(lock, waiting):
+    waiting.set()
+    lock.acquire()
+
+if __name__ == "__main__":
+    method, way = sys.argv[1:]
+    context = multiprocessing.get_context(method)
+    if way in ("circle", "order"):
+        alice, bob, both = context.Lock(), context.Lock(), context.Barrier(2 if way == "circle" else 1)
+        second = (bob, alice) if way == "circle" else (alice, bob)
+        children = [
+            context.Process(target=transfer, args=(*locks, both, limit))
+            for locks, limit in (((alice, bob), 0.3), (second, 5))
+        ]
+    else:
+        lock, taken, waiting = context.Lock(), context.Event(), context.Event()
+        children = [context.Process(target=keep, args=(lock, taken, 0 if way == "kept" else 60))]
+    for child in children:
+        child.start()
+    if way == "killed":
+        taken.wait()
+        os.kill(children[0].pid, signal.SIGKILL)
+        children[0].join()
+        assert not lock.acquire(timeout=0.2)
+    if way == "kept":
+        children[0].join()
+        assert not lock.acquire(timeout=0.2)
+    if way == "stopped":
+        taken.wait()
+        assert not lock.acquire(timeout=0.2)
+        children.append(context.Process(target=wait_for, args=(lock, waiting)))
+        children[1].start()
+        waiting.wait()
+        time.sleep(0.1)
+        for child in children:
+            child.terminate()
+    for child in children:
+        child.join()
+"""
+ACROSS = pytest.mark.parametrize("method", ["fork", "spawn"])
+
+
+@ACROSS
+def test_deadlock_of_two_processes_names_both_processes_and_their_locks(found, method):
+    ((kind, text),) = found(PROCESSES, method, "circle")
+    assert kind == "wait-circle"
+    child = r"process app [\w #]*\(\d+\)"
+    at = r" from \+\S+ s on \(transfer, app.py:5\)"
+    told = re.fullmatch(
+        rf"({child}) waited \S+ \w+ for second \(transfer, app.py:7\) until its time limit passed. "
+        rf"({child}) held it{at} and itself waited for another second \(transfer, app.py:7\); "
+        rf"({child}) held that one{at}: a deadlock.",
+        text,
+    )
+    assert told, text
+    assert told[1] == told[3] != told[2]
+
+
+@ACROSS
+def test_processes_that_take_their_locks_in_one_order_have_no_finding(found, method):
+    assert found(PROCESSES, method, "order") == []
+
+
+@ACROSS
+def test_process_that_was_killed_with_a_lock_is_named_to_those_who_wait_for_it(found, method):
+    ((kind, text),) = found(PROCESSES, method, "killed")
+    assert kind == "holder-ended"
+    assert re.search(
+        r"for lock \(<module>, app.py:\d+\) until its time limit passed. process app .*\(\d+\) held it from \+\S+ s on "
+        r"\(keep, app.py:10\), died after \+\S+ s.* and never gave it back.",
+        text,
+    ), text
+
+
+@ACROSS
+def test_process_that_ended_with_a_lock_is_named_to_those_who_wait_for_it(found, method):
+    ((kind, text),) = found(PROCESSES, method, "kept")
+    assert kind == "holder-ended"
+    assert re.search(r" process app .*\(\d+\) held it .*, ended at \+\S+ s and never gave it back.", text), text
+
+
+@ACROSS
+def test_processes_that_are_stopped_while_one_has_the_lock_of_the_other_did_not_leave_it(found, method):
+    assert "holder-ended" not in {kind for kind, _text in found(PROCESSES, method, "stopped")}

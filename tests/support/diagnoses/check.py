@@ -22,6 +22,9 @@ def wrong_claims(graph: ExecutionGraph, finding: Finding) -> list[str]:
         for row in waits:
             strands |= holders_of(graph, row)
         named = {graph.strands[strand].name for strand in strands}
+        named |= {
+            f"({graph.processes[graph.strands[strand].process].pid})" for strand in strands
+        }  # `process app (4711)`
         if number == 0 and waits and not any(name in claim.text for name in named):
             wrong.append(f"{claim.text!r} names none of {sorted(named)}")
     for victim in finding.victims:

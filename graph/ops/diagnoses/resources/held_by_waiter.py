@@ -63,14 +63,16 @@ def _first_holders(facts: Facts, wait: Waiting) -> list[tuple[Holding, str]]:
 def _chain(facts: Facts, wait: Waiting) -> list[_Step]:
     """Return the holders from a wait on, each with its own wait; empty if there is no first one or the chain is a circle."""
     chain: list[_Step] = []
-    seen = {wait.strand}
+    blockers, seen = Blockers.of(facts), set[int]()
     while len(chain) < LONGEST_CHAIN:
         step = _step(facts, wait)
         if step is None:
             break
-        if step.holding.strand in seen:
+        seen.add(wait.strand)
+        # Of a circle, the wait that failed first may have given back already what the others waited for.
+        first_had = blockers.holders(step.wait, step.wait.begin.ns)
+        if step.holding.strand in seen or any(holding.strand in seen for holding, _basis in first_had):
             return []
-        seen.add(step.holding.strand)
         chain.append(step)
         wait = step.wait
     return chain

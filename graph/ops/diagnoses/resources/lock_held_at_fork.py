@@ -11,6 +11,7 @@ from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.significance import failed_waits, victims
 from clew.graph.ops.facts.blockers import Blockers
+from clew.graph.ops.facts.columns.records import is_shared
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
 from clew.records.format.event import Kind
 
@@ -30,6 +31,8 @@ def find(facts: Facts) -> list[Finding]:
 def _is_before_fork(facts: Facts, wait: Waiting, holding: Holding) -> bool:
     if holding.before_fork:
         return True
+    if is_shared(wait.begin.channel):
+        return False  # the fork copied no lock: both processes have the same one
     return holding.strand >= 0 and facts.graph.strands[holding.strand].process != wait.begin.process
 
 
@@ -39,10 +42,9 @@ def _finding(facts: Facts, wait: Waiting, holding: Holding) -> Finding:
     where = f"process {parent.pid}" if parent is not None else "the parent process"
     forks = _forks(facts, wait)
     at = f" at {words.offset(facts.graph.at('ts', forks[0]))}" if forks else ""
+    number = "" if words.is_process(facts, wait.strand) else f" {child.pid}"
     claims = (
-        Claim(
-            f"{words.waited(facts, wait)} {words.ending(facts, wait)}, in the forked process {child.pid}.", wait.rows
-        ),
+        Claim(f"{words.waited(facts, wait)} {words.ending(facts, wait)}, in the forked process{number}.", wait.rows),
         Claim(
             f"{words.held(facts, holding, wait)}, a thread of {where}, when the fork{at} copied the lock.",
             (*holding.rows, *forks),

@@ -31,7 +31,7 @@ def find(facts: Facts) -> list[Finding]:
     ends, waits = Ends.of(facts), facts.waits
     slow = waits.take(waits.is_exclusive & waits.ended("satisfied") & (ends.lasted_of(waits) >= LEAST_WAIT_NS))
     found: dict[Resource, list[Finding]] = {}
-    for resource, group in Groups[Resource, Waits](slow, slow.process, slow.key).items():
+    for resource, group in Groups[Resource, Waits](slow, slow.owner, slow.key).items():
         queues = _queues(facts, group) if len(group) >= LEAST_STRANDS else []
         findings = [_finding(facts, queue) for queue in queues if _matters(facts, queue)]
         if findings:

@@ -63,7 +63,7 @@ class HoldTable:
         given = self._return >= 0
         self.since_ns: I64 = holds.ns[self._hold]
         self.strand: I64 = holder[self._hold]
-        self.process: I64 = holds.process[self._hold]
+        self.owner: I64 = holds.owner[self._hold]
         self.key: npt.NDArray[np.uint64] = holds.key[self._hold]
         self.until_ns: I64 = np.full(len(self._hold), _OPEN)
         self.until_ns[given] = returns.ns[self._return[given]]
@@ -78,7 +78,7 @@ class HoldTable:
             hold, end = int(self._hold[place]), int(self._return[place])
             row, until = int(self._holds.row[hold]), int(self.until_ns[place])
             found = self._made[place] = Holding(
-                (int(self.process[place]), int(self.key[place])),
+                (int(self.owner[place]), int(self.key[place])),
                 int(self.strand[place]),
                 int(self.since_ns[place]),
                 None if until == _OPEN else until,
@@ -100,7 +100,7 @@ class Holdings(View[Holding]):
         self._table = table
 
     strand = Column[I64]()
-    process = Column[I64]()
+    owner = Column[I64]()
     key = Column[npt.NDArray[np.uint64]]()
 
     @property
@@ -129,7 +129,7 @@ def _match_items(holds: Records[Wait], returns: Records[Wake], named: Mask, foun
         items = records.number("item")
         for at in np.flatnonzero(chosen).tolist():
             item = int(items[at])
-            order.append((int(records.row[at]), kind, at, (int(records.process[at]), int(records.key[at])), item))
+            order.append((int(records.row[at]), kind, at, (int(records.owner[at]), int(records.key[at])), item))
     order.sort(key=lambda each: (int((returns if each[1] else holds).ns[each[2]]), each[0]))
     found[named] = -1
     held: dict[tuple[Resource, int], int] = {}
@@ -143,18 +143,18 @@ def _match_items(holds: Records[Wait], returns: Records[Wake], named: Mask, foun
 def _return_of_each(holds: Records[Wait], returns: Records[Wake], holder: I64) -> I64:
     """Return the place of the RETURN that ends each HOLD: its own strand's next one, else another strand's; -1 for none."""
     count = len(holds)
-    process = np.concatenate((holds.process, returns.process))
+    owner = np.concatenate((holds.owner, returns.owner))
     key = np.concatenate((holds.key, returns.key))
     strand = np.concatenate((holder, returns.strand))
     row, ns = np.concatenate((holds.row, returns.row)), np.concatenate((holds.ns, returns.ns))
-    order = np.lexsort((row, ns, strand, key, process))
+    order = np.lexsort((row, ns, strand, key, owner))
     found = np.full(count, -1, np.int64)
     if not count:
         return found
     strands = strand
-    process, key, strand = process[order], key[order], strand[order]
+    owner, key, strand = owner[order], key[order], strand[order]
     is_hold = order < count
-    new_resource = np.concatenate(([True], (process[1:] != process[:-1]) | (key[1:] != key[:-1])))
+    new_resource = np.concatenate(([True], (owner[1:] != owner[:-1]) | (key[1:] != key[:-1])))
     new_strand = new_resource | np.concatenate(([True], strand[1:] != strand[:-1]))
     # Where each strand takes and gives in turn, every HOLD ends with the next record.
     turns = np.concatenate(([True], is_hold[1:] != is_hold[:-1]))
@@ -177,7 +177,7 @@ def _match_one_by_one(order: I64, holds: Records[Wait], returns: Records[Wake], 
     for place in order.tolist():
         records, at = (holds, place) if place < count else (returns, place - count)
         strand = int(strands[place])
-        held = open_[int(records.process[at]), int(records.key[at])]
+        held = open_[int(records.owner[at]), int(records.key[at])]
         if place < count:
             held.setdefault(strand, []).append(place)
         elif held:

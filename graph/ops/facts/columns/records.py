@@ -23,7 +23,10 @@ from clew.records.format.event import Kind
 from clew.records.format.facts import Frame, load
 
 Resource = tuple[int, int]
-"""An object that strands wait for or hold: its process (an index) and its key there."""
+"""An object that strands wait for or hold: its process (an index) and its key there, or `SHARED` and its key everywhere."""
+SHARED = -1
+_OF_PROCESSES = "multiprocessing."
+"""The prefix of the channels of objects that processes share."""
 F = TypeVar("F")
 Stacks = Callable[[], dict[tuple[int, int], tuple[Frame, ...]]]
 """Returns the frames of each numbered stack of a process."""
@@ -44,7 +47,12 @@ class Fact(Generic[F]):
 
     @property
     def resource(self) -> Resource:
-        return self.process, self.key
+        return SHARED if is_shared(self.channel) else self.process, self.key
+
+
+def is_shared(channel: str) -> bool:
+    """Return whether what a channel is about has the same key in several processes."""
+    return channel.startswith(_OF_PROCESSES)
 
 
 class Records(Generic[F]):
@@ -64,6 +72,12 @@ class Records(Generic[F]):
     @cached_property
     def process(self) -> I64:
         return self._graph.strand_process[self.strand].astype(np.int64)
+
+    @cached_property
+    def owner(self) -> I64:
+        """The first part of each record's resource."""
+        owner: I64 = np.where(self.channels(is_shared), SHARED, self.process)
+        return owner
 
     def _extension(self, column: npt.NDArray[Any], missing: int) -> npt.NDArray[Any]:
         values = np.full(len(self), missing, np.int64 if missing < 0 else column.dtype)

@@ -110,6 +110,10 @@ class WaitTable:
         return self.begins.process[self.begin]
 
     @cached_property
+    def owner(self) -> I64:
+        return self.begins.owner[self._about]
+
+    @cached_property
     def key(self) -> npt.NDArray[np.uint64]:
         return self.begins.key[self._about]
 
@@ -207,6 +211,8 @@ class Waits(View[Waiting]):
     """The rows where the waits begin."""
     strand = Column[I64]()
     process = Column[I64]()
+    owner = Column[I64]()
+    """The first part of what each wait is for; see `Resource`."""
     key = Column[npt.NDArray[np.uint64]]()
     has_end = Column[Mask]()
     wake_row = Column[I64]()

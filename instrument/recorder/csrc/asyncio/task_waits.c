@@ -359,20 +359,13 @@ static bool called_by_acquire(void) {
 
 static int act_hold(struct operand *operand, PyObject *object, PyObject *other) {
     if (!store.active || (operand->wanted && called_by_acquire())) return 0;
-    char text[WAIT_TEXT];
-    struct call_stack stack;
+    char capacity[48];
     uint64_t key = object_key(object);
     if (!key) return 0;
     uint64_t slots = operand->attribute ? slots_of(object, operand->attribute) : 0;
     if (!slots && operand->counted) return 0;
-    stack_capture(&stack);
-    size_t used = slots ? put_number(",\"capacity\":", slots, text) : 0;
-    used += stack_fields(&stack, text + used, sizeof text - used - 1);
-    if (used) {
-        text[0] = '{';
-        text[used++] = '}';
-    }
-    put_extended(KIND_HOLD, stack.site ? stack.site : operand->word, key, operand->channel, text, used, 0);
+    size_t used = slots ? put_number(",\"capacity\":", slots, capacity) : 0;
+    stack_hold(operand->word, key, operand->channel, capacity, used);
     return 0;
 }
 

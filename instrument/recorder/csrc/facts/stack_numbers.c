@@ -172,23 +172,27 @@ size_t stack_fields(const struct call_stack *stack, char *out, size_t room) {
 
 PyObject *core_stack_site(PyObject *module, PyObject *ignored) { return PyLong_FromUnsignedLongLong(stack_site()); }
 
-/* hold(channel, key, site, fields): a HOLD of a resource that a spec declares; `fields` is JSON with a comma before each. */
-PyObject *core_hold(PyObject *module, PyObject *arguments) {
-    unsigned int channel;
-    unsigned long long key, site;
-    const char *fields;
-    Py_ssize_t length;
+void stack_hold(uint64_t site, uint64_t key, uint32_t channel, const char *fields, size_t length) {
     char text[STACK_TEXT + 256];
-    if (!PyArg_ParseTuple(arguments, "IKKy#:hold", &channel, &key, &site, &fields, &length)) return NULL;
-    if (!store.active || length > 200) Py_RETURN_NONE;
     struct call_stack stack;
+    if (length > 200) return;
     stack_capture(&stack);
-    memcpy(text, fields, (size_t)length);
-    size_t used = (size_t)length + stack_fields(&stack, text + length, sizeof text - (size_t)length - 1);
+    memcpy(text, fields, length);
+    size_t used = length + stack_fields(&stack, text + length, sizeof text - length - 1);
     if (used) {
         text[0] = '{'; /* for the first comma */
         text[used++] = '}';
     }
     put_extended(KIND_HOLD, stack.site ? stack.site : site, key, channel, text, used, 0);
+}
+
+/* hold(channel, key, site, fields): a HOLD of a resource that a spec declares. */
+PyObject *core_hold(PyObject *module, PyObject *arguments) {
+    unsigned int channel;
+    unsigned long long key, site;
+    const char *fields;
+    Py_ssize_t length;
+    if (!PyArg_ParseTuple(arguments, "IKKy#:hold", &channel, &key, &site, &fields, &length)) return NULL;
+    if (store.active) stack_hold(site, key, channel, fields, (size_t)length);
     Py_RETURN_NONE;
 }

@@ -39,6 +39,9 @@ size_t put_number(const char *name, uint64_t number, char *out);
  * bytes written. */
 size_t stack_fields(const struct call_stack *stack, char *out, size_t room);
 
+/* A HOLD of a resource, at the program's line, else at `site`. `fields` is JSON with a comma before each. */
+void stack_hold(uint64_t site, uint64_t key, uint32_t channel, const char *fields, size_t length);
+
 PyObject *core_stack_site(PyObject *module, PyObject *ignored);
 PyObject *core_hold(PyObject *module, PyObject *arguments);
 

@@ -14,7 +14,7 @@
 #define FULL_TEXTS 256u /* in a window; the others have one frame for each holder */
 #define WINDOW_NS 200000000u
 
-static PyObject *rules; /* Owned: {(file, qualified name): (channel, names of the object, of the capacity, describe)} */
+static PyObject *rules; /* Owned: {(file, qualified name): (channel, names of the object, …, describe, plain), or None} */
 static struct table lock_numbers; /* by lock; `key` is its number */
 static __thread bool busy __attribute__((tls_model("initial-exec")));
 static struct {
@@ -188,7 +188,7 @@ static bool tell_by_rule(struct wait *wait, PyFrameObject *frame, PyObject *rule
     uint64_t key = 0;
     struct text text = {.used = 0};
     if (subject && describe != Py_None && !busy) {
-        /* It gives the key and further fields. */
+        /* It gives the key, further fields, and perhaps another channel. */
         PyThreadState *state = PyThreadState_Get();
         busy = true;
         PyThreadState_EnterTracing(state);
@@ -198,7 +198,7 @@ static bool tell_by_rule(struct wait *wait, PyFrameObject *frame, PyObject *rule
         unsigned long long number;
         const char *bytes;
         Py_ssize_t length;
-        if (fields && PyArg_ParseTuple(fields, "Ky#", &number, &bytes, &length)) {
+        if (fields && PyArg_ParseTuple(fields, "Ky#|I", &number, &bytes, &length, &channel)) {
             key = number;
             add(&text, bytes, (size_t)length);
         }
@@ -220,14 +220,16 @@ bool wait_tell_caller(struct wait *wait, double limit, bool plain) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef(PyEval_GetFrame()), *last = NULL;
-    PyObject *rule = frame ? rule_of(frame) : NULL, *outer = NULL;
-    if (rule && plain && !PyObject_IsTrue(PyTuple_GET_ITEM(rule, PyTuple_GET_SIZE(rule) - 1))) rule = NULL;
-    uint32_t others = rule ? others_in(frame) : 0;
-    while (rule) {
-        outer = rule;
-        Py_XSETREF(last, frame);
-        frame = PyFrame_GetBack(last);
-        rule = frame ? rule_of(frame) : NULL;
+    PyObject *rule, *outer = NULL;
+    uint32_t others = 0;
+    while (frame && (rule = rule_of(frame))) {
+        if (rule != Py_None) { /* else the function passes on the wait of its caller */
+            if (!outer && plain && !PyObject_IsTrue(PyTuple_GET_ITEM(rule, PyTuple_GET_SIZE(rule) - 1))) break;
+            if (!outer) others = others_in(frame);
+            outer = rule;
+            Py_XSETREF(last, (PyFrameObject *)Py_NewRef(frame));
+        }
+        Py_SETREF(frame, PyFrame_GetBack(frame));
     }
     bool found = outer && tell_by_rule(wait, last, outer, limit, others);
     Py_XDECREF(last);
