@@ -42,6 +42,8 @@ class _Take:
     call: int
     lost_in: int
     """The call that ended with the item, -1 if there is none."""
+    is_new: bool = False
+    """Whether the call made the item; then `row` is the call, and `back` is where the item came to the queue first."""
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -52,10 +54,13 @@ def find(facts: Facts) -> list[Finding]:
             frame = words.own_frame(words.frames(facts, wait), facts)
             if frame is not None:
                 waits[wait.begin.channel, (frame.file, frame.function)].append(wait)
-    taken = {channel: _taken_by_place(facts, channel) for channel in {channel for channel, _ in waits}}
+    channels = {channel for channel, _ in waits}
+    taken = {channel: _taken_by_place(facts, channel) for channel in channels}
+    made = {channel: _made_by_place(facts, channel) for channel in channels}
     found = []
     for (channel, place), own in waits.items():
-        found += _findings(facts, own, taken[channel].get(place, []), _first_puts(facts, channel))
+        takes, new = taken[channel].get(place, []), made[channel].get(place, [])
+        found += _findings(facts, own, takes, new, _first_puts(facts, channel))
     return found
 
 
@@ -68,7 +73,7 @@ def _first_puts(facts: Facts, channel: str) -> set[int]:
     """Return the keys of the items that were put for the first time."""
     graph = facts.graph
     sends = _rows(facts, channel, Kind.SEND)
-    return {graph.key(row) for row in sends if not int(graph.extensions.flags[graph.at("ext", row)]) & FLAG_BACK}
+    return {graph.key(row) for row in sends if not _is_back(facts, row)}
 
 
 def _taken_by_place(facts: Facts, channel: str) -> dict[Place, list[_Take]]:
@@ -94,6 +99,28 @@ def _taken_by_place(facts: Facts, channel: str) -> dict[Place, list[_Take]]:
     return found
 
 
+def _made_by_place(facts: Facts, channel: str) -> dict[Place, list[_Take]]:
+    """Return the items that each function put into queues of a channel for the first time, with the calls that made them.
+
+    A task that ran no call puts an item for the strand that waits for it.
+    """
+    graph, found = facts.graph, defaultdict[Place, list[_Take]](list)
+    for row in _rows(facts, channel, Kind.SEND):
+        strand, call = graph.at("strand", row), graph.owner_of(row)
+        wait = facts.waiter_for(strand) if call < 0 else None
+        if wait is not None:
+            strand, call = wait.strand, innermost_call(facts, wait.begin.row)
+        if call >= 0 and not _is_back(facts, row):
+            site = graph.sites[graph.at("site", call)]
+            made = _Take(call, strand, graph.at("ts", call), graph.key(row), row, call, -1, is_new=True)
+            found[site.file, site.qualname].append(made)
+    return found
+
+
+def _is_back(facts: Facts, row: int) -> bool:
+    return bool(int(facts.graph.extensions.flags[facts.graph.at("ext", row)]) & FLAG_BACK)
+
+
 def _backs(facts: Facts, channel: str, takers: set[int]) -> dict[int, list[tuple[int, int]]]:
     """Return the items that came back: for each strand, the row in it and the row of the SEND, ascending.
 
@@ -102,7 +129,7 @@ def _backs(facts: Facts, channel: str, takers: set[int]) -> dict[int, list[tuple
     graph = facts.graph
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for row in _rows(facts, channel, Kind.SEND):
-        if int(graph.extensions.flags[graph.at("ext", row)]) & FLAG_BACK:
+        if _is_back(facts, row):
             strand, at = graph.at("strand", row), row
             wait = facts.waiter_for(strand) if strand not in takers else None
             if wait is not None:
@@ -143,7 +170,9 @@ def _ended_around(facts: Facts, call: int) -> int:
     return outermost
 
 
-def _findings(facts: Facts, waits: list[Waiting], takes: list[_Take], first: set[int]) -> list[Finding]:
+def _findings(
+    facts: Facts, waits: list[Waiting], takes: list[_Take], new: list[_Take], first: set[int]
+) -> list[Finding]:
     """Return one finding for all who waited while the same items were out."""
     returned = sum(take.back >= 0 for take in takes)
     items = sum(take.key in first for take in takes)
@@ -151,7 +180,7 @@ def _findings(facts: Facts, waits: list[Waiting], takes: list[_Take], first: set
         return []
     found: dict[tuple[int, ...], tuple[list[Waiting], list[_Take]]] = {}
     for wait in waits:
-        out = _out(facts, wait, takes)
+        out = _out(facts, wait, [*takes, *new])
         if out and len(out) >= items:
             found.setdefault(tuple(take.row for take in out), ([], out))[0].append(wait)
     return [_finding(facts, own, out, items) for own, out in found.values()]
@@ -184,7 +213,10 @@ def _held_claim(facts: Facts, take: _Take, wait: Waiting) -> Claim:
     graph = facts.graph
     rows: tuple[int, ...] = (take.call, take.row)
     text = f"{_taken(facts, take)} and did not put it back"
-    if take.back >= 0:
+    if take.is_new:
+        at, who = words.offset(graph.at("ts", take.back)), words.who(facts, take.strand)
+        text, rows = f"{who} put an item there for the first time at {at}", (take.call, take.back)
+    elif take.back >= 0:
         text = f"{_taken(facts, take)} and put it back at {words.offset(graph.at('ts', take.back))}"
         rows = (take.call, take.row, take.back)
     begin, until = max(wait.begin.ns, take.ns), Ends.of(facts).until_ns(wait)

@@ -35,6 +35,23 @@ def test_items_in_use_are_named_with_the_time_of_their_return(run):
     assert text.endswith("and put it back at +0.32 s.")
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_item_that_a_call_made_is_out_until_it_is_put_for_the_first_time(run, late):
+    pool = Pool(run.process(), 0)
+    maker = pool.thread("maker").enter("Pool.take", at=pool.tick())
+    if not late:
+        pool.wait()
+    maker.send(1, "queue", at=pool.tick()).exit("Pool.take", at=pool.tick())
+    pool.free, pool.number = [1], 1
+    if late:
+        pool.wait()
+    pool.use("a").use("b")
+    found = texts(run)
+    assert [text.partition("out. ")[2] for text in found] == (
+        [] if late else ["maker put an item there for the first time at +0.30 s."]
+    )
+
+
 def test_waits_during_different_uses_have_findings_of_their_own(run):
     pool = Pool(run.process(), 1).use("a").use("b")
     pool.take("a").wait("late").give("a").take("b").wait("later").give("b")
