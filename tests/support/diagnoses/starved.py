@@ -32,7 +32,7 @@ def make(random: Random, fault: bool) -> Made:
     stalled = random.randrange(count) if fault and count * each > 400 * MS else -1
     """The step in which the thread has no processor for a while."""
     for number in range(count):
-        took = each + (random.randrange(110) * MS if number == stalled else 0)
+        took = each + (random.randrange(250) * MS if number == stalled else 0)
         if shape == "one long step":
             took = 150 * MS if number == 0 else MS // 100
         _step(made, function, number, took, callbacks)

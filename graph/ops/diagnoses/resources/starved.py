@@ -1,8 +1,8 @@
 """Find tasks that were ready and had to wait since many short steps of one function kept their event loop busy.
 
-`loop-blocked` tells of a single long call. Here hardly a step is long, but one function, in one task or in many, takes at
-least half of the time between a wake-up and the step that it caused. Such a step must be late by at least 100 ms. Its task must
-run another function, since tasks of one kind that take turns are ordinary, and it must not have started the busy steps itself.
+`loop-blocked` tells of a single long call. Here the short steps of one function, in one task or in many, take at least half of
+the time between a wake-up and the step that it caused. Such a step must be late by at least 100 ms. Its task must run another
+function, since tasks of one kind that take turns are ordinary, and it must not have started the busy steps itself.
 Only the steps of tasks count as late, since the handle of a timer does not say when it was due.
 """
 
@@ -25,13 +25,12 @@ from clew.records.format.event import Kind
 KIND = "starved"
 LATE_NS = 100_000_000
 LONGEST_NS = 100_000_000
-"""A longer step is a call that blocks the loop, or one whose thread got no processor; they must not be the main part."""
+"""A longer step is not short: it is a call that blocks the loop, or its thread got no processor."""
 FEWEST = 5
 """The fewest steps of the function that kept the loop busy."""
 SHARE = 0.5
 LONGEST_SHARE = 0.25
-"""The most that long steps may take of the time, and one step of the busy function's; else that is one long call, perhaps of
-a thread that the system interrupted."""
+"""A step with a larger share of the busy time is one long call, perhaps of a thread that the system interrupted."""
 MOST_LATE = 200
 """The most late steps that are examined, the latest ones."""
 MOST_STEPS = 2000
@@ -117,18 +116,17 @@ def _busy(facts: Facts, thread: _Thread, late: _Late) -> _Busy | None:
     total = late.end_ns - late.begin_ns
     if len(steps) < FEWEST or sum(step.ns for step in steps) < SHARE * total:
         return None
-    if sum(step.ns for step in steps if step.ns >= LONGEST_NS) > LONGEST_SHARE * total:
-        return None
     taken: Counter[int] = Counter()
     sites = [_function(facts, step) for step in steps]
     for site, step in zip(sites, steps, strict=True):
-        taken[site] += step.ns
+        taken[site] += step.ns if step.ns < LONGEST_NS else 0
     taken.pop(-1, None)
     if not taken:
         return None
     ((site, ns),) = taken.most_common(1)
     own = [step for each, step in zip(sites, steps, strict=True) if each == site]
-    if ns < SHARE * total or len(own) < FEWEST or max(step.ns for step in own) > LONGEST_SHARE * ns:
+    short = [step.ns for step in own if step.ns < LONGEST_NS]
+    if ns < SHARE * total or len(short) < FEWEST or max(short) > LONGEST_SHARE * ns:
         return None
     strand = facts.graph.strand_of(late.target)
     if site == _outermost(facts, strand.start, strand.stop) or _has_started(facts, strand.index, own):
