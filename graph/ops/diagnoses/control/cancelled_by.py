@@ -12,6 +12,7 @@ from clew.graph.ops.diagnoses.places import fact_place, in_brackets, place
 from clew.graph.ops.diagnoses.words import offset, own_frame, recorded_files, who
 from clew.graph.ops.facts.facts import Fact, Facts
 from clew.graph.ops.facts.scopes import origin_of
+from clew.graph.render.library import library_place
 from clew.records.format.facts import Cancel, Ended
 
 KIND = "cancelled-by"
@@ -87,7 +88,13 @@ def cancel_claim(facts: Facts, strand: int, cancel: Fact[Cancel], *more: int) ->
     at = in_brackets(asked_in(facts, origin))
     scope = _SCOPES.get(cancel.channel, "")
     rows: tuple[int, ...] = (cancel.row, origin.row, *more)
-    if cancel.text.deadline or origin.text.deadline:
+    timer = _timer_of(facts, cancel)
+    if timer >= 0:
+        set_by, since = who(facts, facts.graph.at("strand", timer)), offset(facts.graph.at("ts", timer))
+        text = f"A timer that {set_by} had set at {since}{in_brackets(place(facts, timer))} cancelled {task} at "
+        text += offset(cancel.ns)
+        rows = (*rows, timer)
+    elif cancel.text.deadline or origin.text.deadline:
         text = f"A time limit cancelled {task} at {offset(origin.ns)}{at}"
     elif cancel.channel == "asyncio.taskgroup":
         failed = _failed_before(facts, cancel)
@@ -107,6 +114,19 @@ def cancel_claim(facts: Facts, strand: int, cancel: Fact[Cancel], *more: int) ->
     # The message of a scope is made by its library: it repeats who and names addresses.
     message = f": {cancel.text.message}" if cancel.text.message and not scope else ""
     return Claim(f"{text}{message}.", tuple(dict.fromkeys(rows)))
+
+
+def _timer_of(facts: Facts, cancel: Fact[Cancel]) -> int:
+    """Return the row that set the timer which called `cancel` itself, with no code of a program or library between; else -1."""
+    graph = facts.graph
+    if not cancel.text.deadline or cancel.channel != "asyncio.task":
+        return -1
+    if not all(library_place(frame.file).startswith("<stdlib>") for frame in cancel.text.at):
+        return -1
+    for edge in reversed(edges_into(graph, graph.at("region", cancel.row), cancel.row)):
+        if graph.strings[int(graph.edge_channel[edge])] == "asyncio.handle":
+            return int(graph.edge_src[edge])
+    return -1
 
 
 def _failed_before(facts: Facts, cancel: Fact[Cancel]) -> Fact[Ended] | None:

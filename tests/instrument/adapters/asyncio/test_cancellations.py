@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+
+from clew.graph.ops.diagnoses.control.cancelled_by import cancel_claim, cancels_of
 
 
 def test_task_cancel_has_line_message_and_whether_the_task_still_ran(facts):
@@ -104,6 +108,11 @@ def test_timer_that_cancels_a_task_directly_is_a_deadline(facts):
         """
     )
     assert [(found.target(fact), fact.text.deadline) for fact in found.cancels] == [("a", True), ("b", False)]
+    told = [cancel_claim(found, strand, cancel) for strand, (cancel,) in cancels_of(found).items()]
+    assert re.fullmatch(
+        r"A timer that main \(Task-1\) had set at \+\S+ s \(main, program.py:7\) cancelled a at \+\S+ s\.", told[0].text
+    )
+    assert "stop, program.py:4" in told[1].text
 
 
 def test_task_group_asks_for_its_children_and_asyncio_run_for_the_rest(facts):
