@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.model.event import ERROR
+from clew.graph.ops.facts.facts import Facts
 from clew.graph.ops.find_events import find_logs
 from clew.graph.ops.slicing.interval import slice_events
 from clew.records.format.event import Kind
@@ -26,8 +27,8 @@ TEST = " (test)"
 def last_error(graph: ExecutionGraph) -> tuple[int, str] | None:
     """Return the event and the name of the newest test that failed; None if none did.
 
-    The event is the test's newest error line in any thread or process, else the exception that left the test, else its
-    end.
+    The event is the test's newest error line in any thread or process, else its newest exception that left a function,
+    else its end.
     """
     if OUTCOME not in graph.channel_ids:
         return None
@@ -44,12 +45,19 @@ def last_error(graph: ExecutionGraph) -> tuple[int, str] | None:
     return None
 
 
+def _is_cancellation(name: str) -> bool:
+    return name.rpartition(".")[2] == "CancelledError"
+
+
 def _error_of(graph: ExecutionGraph, request: int, end: int) -> int:
     logs = find_logs(graph, level=ERROR)
     logs = logs[graph.ts[logs] <= graph.ts[end]]
-    if len(logs):
-        logs = logs[slice_events(graph, [request], "forward").holds(logs)]
-    if len(logs):
-        return int(logs[np.argmax(graph.ts[logs])])
+    facts = Facts.of(graph)
+    left = facts.exceptions.take(facts.exceptions.of_roles("raised", "ended"))
+    exceptions = left.row[(left.ns <= graph.ts[end]) & ~left.of_types(_is_cancellation)]
+    for found in (logs, exceptions):
+        own = found[slice_events(graph, [request], "forward").holds(found)] if len(found) else found
+        if len(own):
+            return int(own[np.argmax(graph.ts[own])])
     raised = request + np.flatnonzero(graph.kind[request:end] == Kind.UNWIND)
     return int(raised[-1]) if len(raised) else end

@@ -6,6 +6,7 @@ before resources, resources before control, control before calls. Scheduling is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,6 +16,7 @@ from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.behind_end import END_ERRORS, Behind, behind_end
 from clew.graph.ops.answer.cancel_claims import cancel_claims, source_claims
 from clew.graph.ops.answer.comparison.unusual import Comparison, compare
+from clew.graph.ops.answer.doing import doing_at
 from clew.graph.ops.answer.inferred_reasons import Meanwhile, ended_badly, lost_before, meanwhile
 from clew.graph.ops.answer.steps import AnswerStep, steps_of
 from clew.graph.ops.answer.trail import Position, Trail
@@ -271,6 +273,13 @@ def _wait_claims(trail: Trail, start: Position, ends: set[str]) -> list[Claim]:
     text, rows = phrases.waited(facts, wait), wait.rows
     for holding in trail.holdings(wait)[:1]:
         text, rows = phrases.waited_for_slot(facts, wait, holding), (*wait.rows, *holding.rows)
+    # What is cancelled because a time limit passed is cancelled after it.
+    until_ns = int(min(wait.until_ns(facts.last_ns), wait.begin.ns + (wait.begin.text.limit or math.inf) * 1e9))
+    for _row, target in trail.awaited_at(wait, until_ns)[:1]:
+        doing = doing_at(facts, target, until_ns)
+        if doing is not None:
+            text = f"{phrases.waited_for_end(facts, wait, target)}; {words.who(facts, target)} {doing.text}"
+            rows = (*wait.rows, doing.row)
     for holder in wait.begin.text.holders[:1]:
         text = phrases.waited_for_holder(facts, wait, holder, facts.strand_of(wait.begin.process, holder))
     return [Claim(text + ".", rows)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clew.graph.ops.answer.doing import doing_at
 from clew.graph.ops.answer.sent_bytes import CHANNEL, handler_of_bytes
 from clew.graph.ops.causes.why import effects
 from clew.graph.ops.diagnoses import words
@@ -91,23 +92,9 @@ def _not_answered(facts: Facts, row: int, sent: int, call: int, what: str) -> Se
     if end >= 0 and graph.at("ts", end) <= ns:
         return None
     text = f"{_sent(facts, sent, call, what)} {words.seconds(ns - graph.at('ts', sent))} earlier, which had not answered yet"
-    waits = facts.waits_of.of(graph.at("strand", call))
-    wait = next(iter(waits.take(waits.covers(ns))), None)
-    if wait is None:
-        inner = _running(facts, call, ns)
-        text = f"{text}: it was in {words.site_place(graph.sites[graph.at('site', inner)])}"
-        return SentRequest(inner, text, tuple(dict.fromkeys((sent, call, inner))))
-    waited = words.waited_for(facts, wait, ns - wait.begin.ns)
-    return SentRequest(wait.begin.row, f"{text}: it had {waited}", (sent, call, wait.begin.row))
-
-
-def _running(facts: Facts, call: int, ns: int) -> int:
-    """Return the innermost recorded call of a call's strand at a time."""
-    graph = facts.graph
-    stop = graph.strand_of(call).stop
-    last = call + int(np.searchsorted(graph.ts[call:stop], ns, "right")) - 1
-    inner = graph.owner_of(last)
-    return inner if inner >= call else call
+    doing = doing_at(facts, graph.at("strand", call), ns, call)
+    assert doing is not None  # it is in the call
+    return SentRequest(doing.row, f"{text}: it {doing.text}", tuple(dict.fromkeys((sent, call, doing.row))))
 
 
 def _sent(facts: Facts, sent: int, call: int, what: str) -> str:

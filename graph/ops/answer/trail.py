@@ -225,7 +225,7 @@ class Trail:
             extra = 0 if wait.end != "satisfied" else 1
             extra += min(rank, 3)
             last_ns = wait.until_ns(self.facts.last_ns)
-            for place, (row, target) in enumerate(self._awaited_at(wait, last_ns)):
+            for place, (row, target) in enumerate(self.awaited_at(wait, last_ns)):
                 text = phrases.waited_for_end(self.facts, wait, target)
                 following = self._at(row, Reason.DATA, text, wait.rows, position, extra + min(place, 3))
                 yield replace(following, since_ns=wait.begin.ns)
@@ -254,7 +254,7 @@ class Trail:
         held = [each for each, basis in blockers.holders(wait, until) if not basis and each.rows in first]
         return [each for each in held if each.strand not in (-1, wait.strand)]
 
-    def _awaited_at(self, wait: Waiting, ns: int) -> list[tuple[int, int]]:
+    def awaited_at(self, wait: Waiting, ns: int) -> list[tuple[int, int]]:
         """Return the last row at a time of each strand whose end a wait is for, and the strand; the latest row first."""
         found = []
         for number in (wait.begin.text.target, *wait.begin.text.targets):

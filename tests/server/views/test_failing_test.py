@@ -3,6 +3,7 @@
 import pytest
 
 from clew.records.format.event import Kind
+from clew.records.format.facts import Exception_
 from clew.records.run.directory import finish_run
 from clew.server.protocol.shared import Target
 from clew.server.session.session import Session, Task
@@ -37,6 +38,13 @@ def raises(thread):
     thread.enter("test_it:body").enter("app:work").unwind("app:work").unwind("test_it:body")
 
 
+def raises_after_others(thread):
+    """Swallow an error, cancel a task, and then fail."""
+    for key, name in ((1, "OSError"), (2, "KeyError"), (3, "asyncio.CancelledError")):
+        thread.fact(Kind.EXCEPTION, key, name, Exception_(role="raised"))
+    thread.enter("test_it:body").unwind("test_it:body")
+
+
 def nothing(thread):
     thread.enter("app:work").exit("app:work")
 
@@ -49,6 +57,11 @@ def test_target_of_failed_session_is_the_error_line_of_the_failing_test(tested):
 def test_target_of_failed_session_without_error_line_is_the_exception(tested):
     title = tested(("noisy", "passed", logs), ("bad", "failed", raises), ("noisy again", "passed", logs))
     assert title == "test_it.body raised: the last error of test_it.py::bad, which failed"
+
+
+def test_target_of_failed_session_with_recorded_exceptions_is_the_newest_but_no_cancellation(tested):
+    title = tested(("bad", "failed", raises_after_others))
+    assert title.startswith("KeyError was raised")
 
 
 def test_target_of_several_failing_tests_is_the_newest(tested):
