@@ -483,3 +483,24 @@ def test_time_limit_of_a_socket_names_the_wait_of_the_thread_that_read_what_was_
     verdict, _ = why(recorded(BLOCKED_SERVER), "query failed")
     assert "MainThread had sent bytes to server of app" in verdict
     assert "for lock (serve, app.py:12)" in verdict
+
+
+AWAITED = """
+async def take(basket):
+    return await basket.get()
+
+async def main():
+    basket = asyncio.Queue()
+    try:
+        await asyncio.wait_for(take(basket), 0.2)
+    except asyncio.TimeoutError:
+        log.error("nothing was taken")
+
+asyncio.run(main())
+"""
+
+
+def test_time_limit_of_a_task_names_what_the_task_waited_for(recorded):
+    verdict, _ = why(recorded(AWAITED), "nothing was taken")
+    assert "main (Task-1) waited" in verdict
+    assert "for basket (take, app.py:8)" in verdict
