@@ -112,7 +112,7 @@ def test_timer_that_cancels_a_task_directly_is_a_deadline(facts):
     assert re.fullmatch(
         r"A timer that main \(Task-1\) had set at \+\S+ s \(main, program.py:7\) cancelled a at \+\S+ s\.", told[0].text
     )
-    assert "stop, program.py:4" in told[1].text
+    assert "stop, program.py:5" in told[1].text
 
 
 def test_task_group_asks_for_its_children_and_asyncio_run_for_the_rest(facts):
