@@ -1,7 +1,8 @@
 """Waits for multiprocessing's locks, semaphores, conditions, events, barriers and queues, and who holds the locks.
 
-All of them are built on `_multiprocessing.SemLock`, which the recorder observes (`csrc/locks/process_locks`). Channels:
-"multiprocessing.lock", "multiprocessing.rlock", "multiprocessing.semaphore", "multiprocessing.condition",
+All of them are built on `_multiprocessing.SemLock`, which the recorder observes (`csrc/locks/process_locks`).
+
+Channels: "multiprocessing.lock", "multiprocessing.rlock", "multiprocessing.semaphore", "multiprocessing.condition",
 "multiprocessing.event", "multiprocessing.barrier", "multiprocessing.queue", "multiprocessing.queue.done".
 
 Invariant: an object has one key in all processes that share it: the key of one of its semaphores. A semaphore with a name has
