@@ -36,6 +36,8 @@ _WRITES = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Statements that take the lock whatever the database contains; `CREATE … IF NOT EXISTS` may do nothing."""
+_READS = ("SELECT", "select")
+"""The beginnings of most statements that neither write nor end a transaction."""
 _ADDS_ANOTHER = re.compile(rf"{_SPACE}(?:ATTACH\b|CREATE\s+TEMP)", re.IGNORECASE | re.DOTALL)
 """Statements after which a connection can write to more than its file."""
 _IN_SCRIPT = re.compile(r"\bATTACH\b|\bTEMP", re.IGNORECASE)
@@ -76,15 +78,16 @@ def _patch(module: Any) -> None:
         if getattr(importing, "connect", None) is original:
             importing.connect = connect
 
-    def put(owner: type, name: str, after: Callable[..., None], before: Callable[..., None] | None = None) -> None:
-        put_method(owner, name, around(vars(owner)[name], before and _before(before), _after(after)))
+    def put(owner: type, name: str, after: Callable[..., Any], before: Callable[..., None] | None = None) -> None:
+        put_method(owner, name, around(vars(owner)[name], before, after))
 
+    before, executed = _unless_reading_before(hooks.before), _unless_reading_after(hooks.executed)
     for owner in (module.Connection, module.Cursor):
         for name in ("execute", "executemany"):
-            put(owner, name, hooks.executed, hooks.before)
-        put(owner, "executescript", hooks.script_executed)
+            put(owner, name, executed, before)
+        put(owner, "executescript", _after(hooks.script_executed))
     for name in ("commit", "rollback", "close", "__exit__"):
-        put(module.Connection, name, hooks.maybe_over)
+        put(module.Connection, name, _after(hooks.maybe_over))
     os.register_at_fork(after_in_child=_forget_all)
 
 
@@ -97,10 +100,23 @@ def _after(function: Callable[..., None]) -> Callable[..., Any]:
     return call
 
 
-def _before(function: Callable[..., None]) -> Callable[..., None]:
-    def call(*arguments: Any, **_options: Any) -> None:
-        with contextlib.suppress(Exception):
-            function(*arguments)
+def _unless_reading_after(function: Callable[..., None]) -> Callable[..., Any]:
+    """Return a hook that is quick for statements that change nothing, which are most."""
+
+    def call(result: Any, subject: Any, sql: Any = None, *_others: Any) -> Any:
+        if type(sql) is not str or not sql.startswith(_READS):
+            with contextlib.suppress(Exception):
+                function(result, subject, sql)
+        return result
+
+    return call
+
+
+def _unless_reading_before(function: Callable[..., None]) -> Callable[..., None]:
+    def call(subject: Any, sql: Any = None, *_others: Any) -> None:
+        if type(sql) is not str or not sql.startswith(_READS):
+            with contextlib.suppress(Exception):
+                function(subject, sql)
 
     return call
 
@@ -137,7 +153,7 @@ class _Hooks:
             limit = float(timeout) if type(timeout) in (int, float) else None
             _databases[address] = _Database(key, f'"name":{shown},"capacity":1,'.encode(), limit)
 
-    def before(self, subject: Any, sql: Any = None, *_others: Any) -> None:
+    def before(self, subject: Any, sql: Any) -> None:
         address, database = self._of(subject)
         if database is None or not core.active() or not _is_write(sql):
             return
@@ -150,7 +166,7 @@ class _Hooks:
             if wait is not None:
                 _waits[threading.get_ident(), address] = wait
 
-    def executed(self, result: Any, subject: Any, sql: Any = None, *_others: Any) -> None:
+    def executed(self, result: Any, subject: Any, sql: Any) -> None:
         address, database = self._of(subject)
         if database is None:
             return
