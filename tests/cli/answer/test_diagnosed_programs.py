@@ -1,17 +1,10 @@
 """What diagnoses find in real programs with a fault of threads, finalizers or executors, and without the fault."""
 
-import os
 import re
-import subprocess
-import sys
-import textwrap
 
 import pytest
 
-from clew.graph.ops.diagnoses.registry import findings
-from clew.graph.ops.facts.facts import Facts
-from clew.graph.store.store import open_graph
-from tests.support.diagnoses.evidence import Evidence, unconfirmed
+from tests.support.programs.recorded_program import found_in, record
 
 
 @pytest.fixture
@@ -19,24 +12,8 @@ def found(tmp_path):
     """`found(source)` returns the findings about a recorded program, each as its kind and its text."""
 
     def run(source, *arguments):
-        (tmp_path / "app.py").write_text(textwrap.dedent(source))
-        (tmp_path / ".clew").mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "clew", "run", "--quiet", "--budget", "none", "--"]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("CLEW_")}
-        done = subprocess.run(
-            [*command, sys.executable, "app.py", *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode in (0, 3), done.stderr
-        newest = max((tmp_path / ".clew" / "runs").iterdir(), key=lambda run: run.stat().st_mtime_ns)
-        graph = open_graph(newest)[0]
-        told, evidence = findings(Facts.of(graph)), Evidence(newest, graph)
-        assert [what for finding in told for what in unconfirmed(evidence, finding.claims)] == []
-        return [(finding.kind, finding.text) for finding in told]
+        folder = record(tmp_path, source, *arguments, codes=(0, 3))
+        return [(finding.kind, finding.text) for finding in found_in(folder)]
 
     return run
 

@@ -1,15 +1,8 @@
 """Answers about real programs in which a cancellation, or a peer that left, is behind an exception or a clean-up."""
 
-import os
-import subprocess
-import sys
-import textwrap
-
 import pytest
 
-from clew.graph.ops.diagnoses.registry import findings
-from clew.graph.ops.facts.facts import Facts
-from clew.graph.store.store import open_graph
+from tests.support.programs.recorded_program import clew, found_in, record, why
 
 HEAD = """
 import asyncio, logging, socket, sys, threading, time
@@ -21,38 +14,8 @@ MENDED = len(sys.argv) > 1
 
 @pytest.fixture
 def recorded(tmp_path):
-    """`recorded(source)` records a program in its folder and returns the folder."""
-
-    def run(source, *arguments):
-        (tmp_path / "app.py").write_text(HEAD + textwrap.dedent(source))
-        (tmp_path / ".clew").mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "clew", "run", "--quiet", "--budget", "none", "--", sys.executable, "app.py"]
-        done = subprocess.run(
-            [*command, *arguments], cwd=tmp_path, env=clean(), capture_output=True, text=True, timeout=120
-        )
-        assert done.returncode == 0, done.stderr
-        return tmp_path
-
-    return run
-
-
-def clean():
-    return {name: value for name, value in os.environ.items() if not name.startswith("CLEW_")}
-
-
-def why(folder, text):
-    """Return the verdict and how sure it is."""
-    command = [sys.executable, "-m", "clew", "why", text]
-    done = subprocess.run(command, cwd=folder, env=clean(), capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stdout.splitlines() if line]
-    sure = next(number for number, line in enumerate(lines) if line.startswith("How sure"))
-    return lines[sure - 1], lines[sure]
-
-
-def found_in(folder):
-    newest = max((folder / ".clew" / "runs").iterdir(), key=lambda run: run.stat().st_mtime_ns)
-    return [finding.text for finding in findings(Facts.of(open_graph(newest)[0]))]
+    """`recorded(source)` records a source in its folder and returns the folder."""
+    return lambda source, *arguments: record(tmp_path, HEAD + source, *arguments)
 
 
 MEMORY_STREAM = """
@@ -372,8 +335,7 @@ anyio.run(main)
 def test_why_not_of_a_line_in_an_interrupted_clean_up_names_who_cancelled_the_scope(recorded):
     pytest.importorskip("anyio")
     folder = recorded(INTERRUPTED)
-    command = [sys.executable, "-m", "clew", "why", "--not", "export 2 is flushed"]
-    done = subprocess.run(command, cwd=folder, env=clean(), capture_output=True, text=True, timeout=120)
+    done = clew(folder, "why", "--not", "export 2 is flushed")
     assert "until it was cancelled: main cancelled the cancel scope of export-2" in done.stdout
 
 
@@ -384,123 +346,3 @@ def test_why_of_an_exception_tells_the_end_behind_it_without_repeating_it(record
     verdict, _ = why(recorded(source), "the list is short")
     assert verdict.startswith("It was raised in consume, app.py:")
     assert "reader saw the end of a stream that writer closed" in verdict
-
-
-STORE = """
-VALUES = {"a": "1"}
-
-async def handle(reader, writer):
-    try:
-        while line := await reader.readline():
-            command, *values = line.decode().split()
-            if command == "get":
-                writer.write(f"{VALUES[values[0]]}\\n".encode())
-            elif command == "set":
-                VALUES[values[0]] = values[1]
-                if MENDED:
-                    writer.write(b"ok\\n")
-            await writer.drain()
-    except KeyError:
-        log.warning("no such key")
-    finally:
-        writer.close()
-
-async def ask(port, *commands):
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        for command in commands:
-            writer.write(command.encode() + b"\\n")
-            reply = await asyncio.wait_for(reader.readline(), 0.5)
-            if not reply:
-                return log.error("no answer to %s", command)
-        if MENDED:
-            await asyncio.wait_for(asyncio.Event().wait(), 0.1)
-    except asyncio.TimeoutError:
-        log.error("too late: %s", command)
-    finally:
-        writer.close()
-
-async def main():
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    await asyncio.gather(ask(port, "get a"), ask(port, "get a", "set b 2"), ask(port, "get c"))
-    server.close()
-
-asyncio.run(main())
-"""
-
-
-def test_time_limit_of_a_read_names_the_reader_of_what_was_written_and_what_it_waits_for(recorded):
-    verdict, sure = why(recorded(STORE), "too late")
-    assert "had sent bytes to handle" in verdict
-    assert "which had not answered yet: it had waited" in verdict
-    assert "data from a stream (handle, app.py:11)" in verdict
-    assert sure.startswith("How sure: recorded")
-
-
-def test_time_limit_after_an_answer_does_not_name_its_sender(recorded):
-    verdict, _ = why(recorded(STORE, "mended"), "too late: set")
-    assert "had sent bytes" not in verdict
-
-
-def test_closed_connection_names_the_exception_that_the_closer_handled(recorded):
-    verdict, sure = why(recorded(STORE), "no answer to get c")
-    assert "saw the end of a connection: handle" in verdict
-    assert "had just handled KeyError: 'c', raised in handle, app.py:14" in verdict
-    assert sure.startswith("How sure: recorded")
-
-
-BLOCKED_SERVER = """
-lock = threading.Lock()
-
-def serve(connection):
-    with connection:
-        for line in connection.makefile("rb"):
-            with lock:
-                connection.sendall(b"ok\\n")
-
-def accept(server):
-    while True:
-        connection, _ = server.accept()
-        threading.Thread(target=serve, args=(connection,), name="server", daemon=True).start()
-
-def query(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=0.5) as connection:
-        connection.sendall(b"sum\\n")
-        try:
-            connection.recv(100)
-        except OSError:
-            log.error("query failed")
-
-server = socket.create_server(("127.0.0.1", 0))
-threading.Thread(target=accept, args=(server,), daemon=True).start()
-with lock:
-    query(server.getsockname()[1])
-"""
-
-
-def test_time_limit_of_a_socket_names_the_wait_of_the_thread_that_read_what_was_sent(recorded):
-    verdict, _ = why(recorded(BLOCKED_SERVER), "query failed")
-    assert "MainThread had sent bytes to server of app" in verdict
-    assert "for lock (serve, app.py:12)" in verdict
-
-
-AWAITED = """
-async def take(basket):
-    return await basket.get()
-
-async def main():
-    basket = asyncio.Queue()
-    try:
-        await asyncio.wait_for(take(basket), 0.2)
-    except asyncio.TimeoutError:
-        log.error("nothing was taken")
-
-asyncio.run(main())
-"""
-
-
-def test_time_limit_of_a_task_names_what_the_task_waited_for(recorded):
-    verdict, _ = why(recorded(AWAITED), "nothing was taken")
-    assert "main (Task-1) waited" in verdict
-    assert "for basket (take, app.py:8)" in verdict

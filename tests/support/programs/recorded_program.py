@@ -1,0 +1,45 @@
+"""Record a small program with the command line, and ask about it."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+from clew.graph.ops.diagnoses.registry import findings
+from clew.graph.ops.facts.facts import Facts
+from clew.graph.store.store import open_graph
+from tests.support.diagnoses.evidence import Evidence, unconfirmed
+
+
+def record(folder, source, *arguments, codes=(0,)):
+    """Record a program in a folder as `app.py`, and return the folder. The program must end with one of some exit codes."""
+    (folder / "app.py").write_text(textwrap.dedent(source))
+    (folder / ".clew").mkdir(exist_ok=True)
+    done = clew(folder, "run", "--quiet", "--budget", "none", "--", sys.executable, "app.py", *arguments)
+    assert done.returncode in codes, done.stderr
+    return folder
+
+
+def why(folder, text):
+    """Return the verdict about a line, and how sure it is."""
+    done = clew(folder, "why", text)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line]
+    sure = next(number for number, line in enumerate(lines) if line.startswith("How sure"))
+    return lines[sure - 1], lines[sure]
+
+
+def found_in(folder):
+    """Return what the diagnoses find in the newest run of a folder, each of whose sentences its events confirm."""
+    newest = max((folder / ".clew" / "runs").iterdir(), key=lambda run: run.stat().st_mtime_ns)
+    graph = open_graph(newest)[0]
+    told, evidence = findings(Facts.of(graph)), Evidence(newest, graph)
+    assert [what for finding in told for what in unconfirmed(evidence, finding.claims)] == []
+    return told
+
+
+def clew(folder, *arguments):
+    """Run a command of clew in a folder, without the settings of this session's recording."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CLEW_")}
+    command = [sys.executable, "-m", "clew", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
