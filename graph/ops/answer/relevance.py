@@ -73,8 +73,9 @@ def calls_around(facts: Facts, row: int) -> list[int]:
 def is_fresh(facts: Facts, target: int, row: int, *, started: bool = False) -> bool:
     """Return whether what a strand received at `target` may have led to its row.
 
-    A call around the row, or a call below the row's own, must have received it and not waited since. `started` is true for
-    the row that started another strand: then only a call around the row counts.
+    A call around the row, or a call below the row's own, must have received it and not waited since. What a call below got,
+    other than a state, counts until its function is called again. `started` is true for the row that started another strand:
+    then only a call around the row counts.
     """
     graph = facts.graph
     receiver, own = graph.owner_of(target), calls_around(facts, row)
@@ -85,9 +86,19 @@ def is_fresh(facts: Facts, target: int, row: int, *, started: bool = False) -> b
     strand = graph.at("strand", target)
     if strand != graph.at("strand", row):
         return True
+    if not inside and graph.at("kind", target) != Kind.USE and _is_called_again(facts, receiver, target, row):
+        return False
     waits = facts.waits_of.of(strand)
     between = waits[int(np.searchsorted(waits.row, target)) : int(np.searchsorted(waits.row, row))]
     for wait in between:
         if not _is_short(facts, wait) and (not inside or innermost_call(facts, wait.begin.row) == receiver):
             return False
     return True
+
+
+def _is_called_again(facts: Facts, call: int, after: int, before: int) -> bool:
+    """Return whether the function of a call is called again, in the same strand, between two rows."""
+    graph = facts.graph
+    enters = graph.rows_of([Kind.ENTER])
+    later = enters[int(np.searchsorted(enters, after)) : int(np.searchsorted(enters, before))]
+    return call >= 0 and bool(np.any(graph.site[later] == graph.at("site", call)))

@@ -176,3 +176,39 @@ def test_errors_of_a_program_has_no_exception_that_another_task_took(shell, reco
     assert ("): 1 ERROR line, 1 cause\n" if lost else "): no error was recorded\n") in said
     assert "ValueError: taken" not in said
     assert ("ValueError: lost" in said) == lost
+
+
+CALLED_AGAIN = """\
+import http.server, logging, socket, threading, time, urllib.error, urllib.request
+class Shop(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/slow":
+            time.sleep(0.5)
+        self.send_error(500)
+    def log_message(self, *_):
+        pass
+def get(url):
+    try:
+        urllib.request.urlopen(url, timeout=0.2)
+    except urllib.error.HTTPError:
+        logging.error("the shop is empty")
+    except OSError:
+        logging.error("the shop is slow")
+shop = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shop)
+threading.Thread(target=shop.serve_forever, daemon=True).start()
+url = f"http://127.0.0.1:{shop.server_port}"
+get(url)
+get(f"{url}/slow")
+with socket.create_server(("127.0.0.1", 0)) as closed:
+    port = closed.getsockname()[1]
+try:
+    urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=5)
+except OSError:
+    logging.error("the shop is closed")
+"""
+
+
+def test_why_does_not_tell_what_a_function_got_before_it_was_called_again(shell, record):
+    record(CALLED_AGAIN)
+    (answer,) = json.loads(shell("why", "the shop is closed", "--json").stdout)["answers"]
+    assert not [sentence for sentence in answer["answer"]["sentences"] if "read bytes" in sentence["text"]]
