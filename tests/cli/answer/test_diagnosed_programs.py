@@ -444,3 +444,51 @@ def test_process_that_ended_with_a_lock_is_named_to_those_who_wait_for_it(found,
 @ACROSS
 def test_processes_that_are_stopped_while_one_has_the_lock_of_the_other_did_not_leave_it(found, method):
     assert "holder-ended" not in {kind for kind, _text in found(PROCESSES, method, "stopped")}
+
+
+MESSAGES = """
+import multiprocessing, os, queue, signal, sys, time
+
+def produce(items):
+    items.put(1)
+    time.sleep(60)
+
+def consume(items):
+    items.get()
+    time.sleep(60)
+
+if __name__ == "__main__":
+    way, end = sys.argv[1:]
+    context = multiprocessing.get_context("fork")
+    items = context.Queue(2)
+    child = context.Process(target=produce if way == "get" else consume, args=(items,))
+    child.start()
+    items.get() if way == "get" else items.put(1)
+    time.sleep(0.2)
+    if end == "killed":
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+    try:
+        if way == "get":
+            items.get(timeout=0.2)
+        else:
+            for item in range(3): items.put(item, timeout=0.2)
+    except (queue.Empty, queue.Full):
+        items.cancel_join_thread()
+    child.terminate()
+    child.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "did"), [("get", "the only one that had given it before"), ("put", "the only one that took items from it")]
+)
+def test_process_that_was_killed_is_named_to_those_who_wait_for_its_queue(found, way, did):
+    ((kind, text),) = found(MESSAGES, way, "killed")
+    assert kind == "giver-lost"
+    assert re.search(rf" process app .*\(\d+\), {did}, died after \+\S+ s", text), text
+
+
+@pytest.mark.parametrize("way", ["get", "put"])
+def test_process_that_was_stopped_after_a_wait_for_its_queue_did_not_cause_the_wait(found, way):
+    assert found(MESSAGES, way, "stopped") == []

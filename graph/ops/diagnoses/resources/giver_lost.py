@@ -9,7 +9,7 @@ is its giver if one of these holds, in this order:
  * the waiting strand started it, the code that it did not reach gives the object by its name, and no other strand can;
  * it is the only work that the waiting strand started before it began to wait.
 All but the first are inferences. The third and the last are not made for a strand that waits again and again for one object in
-vain, as a strand that polls does.
+vain, as a strand that polls does. Another process that was killed is lost when its end was noticed, not at its last event.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from clew.graph.ops.facts.blockers import Blockers
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Resource, Waiting
 from clew.graph.ops.facts.lost_strands import Lost, LostStrands
+from clew.graph.ops.facts.process_ends import ProcessEnds
 from clew.graph.ops.facts.work_items import WorkItems
 from clew.records.format.event import Kind
 
@@ -49,6 +50,7 @@ _GIVING = {
 """The methods that end a wait, by its channel without the library."""
 _HANDED = frozenset({"queue", "asyncio.queue", "multiprocessing.pool", "multiprocessing.queue", "multiprocessing.pipe"})
 _STARTS = frozenset({"thread.start", "asyncio.handle", "executor.submit", "process.start"})
+_QUEUES = frozenset({"queue", "asyncio.queue", "multiprocessing.queue"})
 _TAKING = frozenset({"get", "get_nowait"})
 MOST_ROWS = 256
 """The rows before a wait among which started work is searched."""
@@ -93,7 +95,7 @@ class _Search:
     """Searches the lost strand that a wait needed."""
 
     def __init__(self, facts: Facts, lost: dict[int, Lost]) -> None:
-        self._facts, self._graph, self._lost = facts, facts.graph, lost
+        self._facts, self._graph, self._lost, self._all = facts, facts.graph, lost, lost
         self._ends = Ends.of(facts)
         self._known_givers: dict[Resource, list[tuple[int, int]]] = {}
         self._failures: dict[tuple[Resource, int], int] = {}
@@ -123,6 +125,18 @@ class _Search:
         return found
 
     def relation(self, wait: Waiting) -> _Relation | None:
+        self._lost = {strand: lost for strand, lost in self._all.items() if self._was_gone(lost, wait)}
+        return self._relation(wait)
+
+    def _was_gone(self, lost: Lost, wait: Waiting) -> bool:
+        """Return whether a strand was lost before a wait ended; a killed process may have lived on after its last event."""
+        process = self._graph.strands[lost.strand].process
+        if process == wait.begin.process or lost.strand not in LostStrands.of(self._facts).killed:
+            return True
+        end = ProcessEnds.of(self._facts).end_of(process)
+        return end is not None and end.ns <= ProcessEnds.of(self._facts).alive_until(wait)
+
+    def _relation(self, wait: Waiting) -> _Relation | None:
         until = self._ends.until_ns(wait)
         if all(lost.ns >= until for lost in self._lost.values()):
             return None
@@ -143,7 +157,7 @@ class _Search:
         """Return the strands that took items from a queue, if they have all ended and some of them were lost."""
         facts = self._facts
         takers = {each.strand for each in facts.waits_for.of(*wait.resource) if _last_name(facts, each) in _TAKING}
-        channel = "asyncio.queue" if wait.begin.channel.startswith("asyncio") else "queue"
+        channel = wait.begin.channel.removesuffix(".done")
         asking = {wait.strand}
         waiter = facts.waiter_for(wait.strand)
         if waiter is not None:
@@ -380,7 +394,8 @@ class _Search:
 
 def _is_for_room(facts: Facts, wait: Waiting) -> bool:
     """Return whether a wait is for a place in a queue, or for its items to be done."""
-    return wait.begin.channel in ("queue", "queue.done", "asyncio.queue") and _last_name(facts, wait) in ("put", "join")
+    is_queue = wait.begin.channel.removesuffix(".done") in _QUEUES
+    return is_queue and _last_name(facts, wait) in ("put", "join")
 
 
 def _last_name(facts: Facts, wait: Waiting) -> str:
@@ -391,7 +406,7 @@ def _last_name(facts: Facts, wait: Waiting) -> str:
 
 def giving(wait: Waiting) -> tuple[str, ...]:
     """Return the names of the methods that end a wait, empty for a wait that this diagnosis is not about."""
-    return _GIVING.get(wait.begin.channel.removeprefix("asyncio."), ())
+    return _GIVING.get(wait.begin.channel.removeprefix("asyncio.").removeprefix("multiprocessing."), ())
 
 
 @lru_cache(maxsize=4096)
