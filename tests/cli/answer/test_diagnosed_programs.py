@@ -450,6 +450,7 @@ MESSAGES = """
 import multiprocessing, os, queue, signal, sys, time
 
 def produce(items):
+    time.sleep(0.2)
     items.put(1)
     time.sleep(60)
 
