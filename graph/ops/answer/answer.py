@@ -273,13 +273,14 @@ def _wait_claims(trail: Trail, start: Position, ends: set[str]) -> list[Claim]:
     text, rows = phrases.waited(facts, wait), wait.rows
     for holding in trail.holdings(wait)[:1]:
         text, rows = phrases.waited_for_slot(facts, wait, holding), (*wait.rows, *holding.rows)
+    until_ns = wait.until_ns(facts.last_ns)
     # What is cancelled because a time limit passed is cancelled after it.
-    until_ns = int(min(wait.until_ns(facts.last_ns), wait.begin.ns + (wait.begin.text.limit or math.inf) * 1e9))
-    for _row, target in trail.awaited_at(wait, until_ns)[:1]:
-        doing = doing_at(facts, target, until_ns)
+    passed_ns = int(min(until_ns, wait.begin.ns + (wait.begin.text.limit or math.inf) * 1e9))
+    for _row, target in trail.awaited_at(wait, passed_ns)[:1]:
+        doing = doing_at(facts, target, passed_ns, until_ns)
         if doing is not None:
             text = f"{phrases.waited_for_end(facts, wait, target)}; {words.who(facts, target)} {doing.text}"
-            rows = (*wait.rows, doing.row)
+            rows = (*wait.rows, *doing.rows)
     for holder in wait.begin.text.holders[:1]:
         text = phrases.waited_for_holder(facts, wait, holder, facts.strand_of(wait.begin.process, holder))
     return [Claim(text + ".", rows)]

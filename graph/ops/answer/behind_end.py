@@ -62,7 +62,7 @@ def behind_end(facts: Facts, row: int) -> Behind | None:
     text, events = _end(facts, row, closer, left)
     steps = [(events[-1], Reason.DATA, text)]
     if cancel is None:
-        end, failed = Claim(f"{text}.", (target, *events)), _failed(facts, closer)
+        end, failed = Claim(f"{text}.", (row, target, *events)), _failed(facts, closer)
         if failed is None:
             return Behind((end,), tuple(steps))
         at = f", raised in {where(failed.text.at, facts)}" if failed.text.at else ""
@@ -77,7 +77,7 @@ def behind_end(facts: Facts, row: int) -> Behind | None:
     if led:
         steps.append((led.events[-1], Reason.DATA, led.text))
         asked = Claim(f"{asked.text.removesuffix('.')}; {led.text}.", (*asked.events, *led.events))
-    claims = Claim(f"{text}.", (target, *events)), asked
+    claims = Claim(f"{text}.", (row, target, *events)), asked
     return Behind(claims, tuple(steps), "" if led is None or led.certain else INFERRED_FROM)
 
 

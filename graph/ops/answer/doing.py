@@ -16,17 +16,21 @@ class Doing:
 
     text: str
     """`had waited 2 s for dst.lock (transfer, bank.py:10)`, or `was in recount, stock.py:35`."""
-    row: int
-    """The record that shows it."""
+    rows: tuple[int, ...]
+    """The records that show it."""
 
 
-def doing_at(facts: Facts, strand: int, ns: int, call: int = -1) -> Doing | None:
-    """Return what a strand was doing at a time, None if no record shows it. `call` is a recorded call that it was in."""
+def doing_at(facts: Facts, strand: int, ns: int, until_ns: int, call: int = -1) -> Doing | None:
+    """Return what a strand was doing at a time, None if no record shows it.
+
+    A wait is told with its duration up to `until_ns`. `call` is a recorded call that the strand was in.
+    """
     graph, waits = facts.graph, facts.waits_of.of(strand)
     wait = next(iter(waits.take(waits.covers(ns))), None)
     if wait is not None:
-        return Doing(f"had {words.waited_for(facts, wait, ns - wait.begin.ns)}", wait.begin.row)
+        lasted = min(wait.until_ns(facts.last_ns), until_ns) - wait.begin.ns
+        return Doing(f"had {words.waited_for(facts, wait, lasted)}", wait.rows)
     own = graph.strands[strand]
     last = own.start + int(np.searchsorted(graph.ts[own.start : own.stop], ns, "right")) - 1
     inner = max(graph.owner_of(last) if last >= own.start else -1, call)
-    return Doing(f"was in {words.site_place(graph.sites[graph.at('site', inner)])}", inner) if inner >= 0 else None
+    return Doing(f"was in {words.site_place(graph.sites[graph.at('site', inner)])}", (inner,)) if inner >= 0 else None

@@ -92,9 +92,9 @@ def _not_answered(facts: Facts, row: int, sent: int, call: int, what: str) -> Se
     if end >= 0 and graph.at("ts", end) <= ns:
         return None
     text = f"{_sent(facts, sent, call, what)} {words.seconds(ns - graph.at('ts', sent))} earlier, which had not answered yet"
-    doing = doing_at(facts, graph.at("strand", call), ns, call)
+    doing = doing_at(facts, graph.at("strand", call), ns, ns, call)
     assert doing is not None  # it is in the call
-    return SentRequest(doing.row, f"{text}: it {doing.text}", tuple(dict.fromkeys((sent, call, doing.row))))
+    return SentRequest(doing.rows[0], f"{text}: it {doing.text}", tuple(dict.fromkeys((sent, call, *doing.rows, row))))
 
 
 def _sent(facts: Facts, sent: int, call: int, what: str) -> str:

@@ -4,10 +4,14 @@ import os
 import subprocess
 import sys
 import textwrap
+from functools import partial
 
+from clew.graph.ops.answer.answer import answer
 from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.ops.facts.facts import Facts
 from clew.graph.store.store import open_graph
+from clew.records.format.event import Kind
+from clew.server.text.answer import tell_edge
 from tests.support.diagnoses.evidence import Evidence, unconfirmed
 
 
@@ -21,7 +25,12 @@ def record(folder, source, *arguments, codes=(0,)):
 
 
 def why(folder, text):
-    """Return the verdict about a line, and how sure it is."""
+    """Return the verdict about a line, each of whose sentences its events confirm, and how sure it is."""
+    newest, graph = _newest(folder)
+    for row in graph.rows_of([Kind.LOG]).tolist():
+        if text in graph.text(row):
+            told = answer(graph, row, partial(tell_edge, graph))
+            assert unconfirmed(Evidence(newest, graph), told.verdict) == []
     done = clew(folder, "why", text)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if line]
@@ -31,11 +40,15 @@ def why(folder, text):
 
 def found_in(folder):
     """Return what the diagnoses find in the newest run of a folder, each of whose sentences its events confirm."""
-    newest = max((folder / ".clew" / "runs").iterdir(), key=lambda run: run.stat().st_mtime_ns)
-    graph = open_graph(newest)[0]
+    newest, graph = _newest(folder)
     told, evidence = findings(Facts.of(graph)), Evidence(newest, graph)
     assert [what for finding in told for what in unconfirmed(evidence, finding.claims)] == []
     return told
+
+
+def _newest(folder):
+    newest = max((folder / ".clew" / "runs").iterdir(), key=lambda run: run.stat().st_mtime_ns)
+    return newest, open_graph(newest)[0]
 
 
 def clew(folder, *arguments):

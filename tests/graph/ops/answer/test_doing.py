@@ -7,7 +7,7 @@ AT = (Frame("/src/app.py", 12, "load"),)
 
 
 def told(run, ns):
-    found = doing_at(Facts.of(run.graph()), 0, ns)
+    found = doing_at(Facts.of(run.graph()), 0, ns, ns)
     return found and found.text
 
 
