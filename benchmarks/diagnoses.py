@@ -94,7 +94,8 @@ def made(kind: str, seed: int, fault: bool) -> Outcome:
 def real(kind: str, seed: int, fault: bool, keep: Path) -> Outcome:
     """Record a real program and judge it.
 
-    It runs twice at most: a busy machine may hide a fault that depends on time, or be one itself, as a loop that is late.
+    It runs twice at most: a busy machine may hide a fault that depends on time, or be one itself, as a loop that is late. One
+    that does not end runs once, for nothing but a fault of its own or of the recorder keeps it.
     """
     for _attempt in range(2):
         outcome = Outcome(kind, "real", seed, fault)
@@ -105,7 +106,7 @@ def real(kind: str, seed: int, fault: bool, keep: Path) -> Outcome:
             output = record(source, text, folder)
         except subprocess.TimeoutExpired:
             outcome.why_not = f"did not end in {LONGEST_S} s"
-            continue
+            break
         if (source.question in output) != fault:
             outcome.why_not = "the fault did not show" if fault else "a near miss showed a fault"
             continue
