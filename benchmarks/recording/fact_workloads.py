@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from types import ModuleType
 
 from workloads import Work, Workload
 
@@ -23,11 +24,12 @@ OPERATIONS = 256
 
 def prepare_exceptions() -> Work:
     source = "".join(f"def raise_{number}():\n    raise KeyError('sku-7')\n" for number in range(OPERATIONS))
+    package = ModuleType("generated_workloads")
+    sys.modules[package.__name__] = package
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "raising_workloads.py").write_text(source)
-        sys.path.insert(0, folder)
-        module = importlib.import_module("raising_workloads")
-        sys.path.remove(folder)
+        Path(folder, "exceptions.py").write_text(source)
+        package.__path__ = [folder]
+        module = importlib.import_module(f"{package.__name__}.exceptions")
     functions = [getattr(module, f"raise_{number}") for number in range(OPERATIONS)]
 
     def catch() -> int:

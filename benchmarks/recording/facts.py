@@ -19,7 +19,7 @@ from recording.runs import plain, recording
 from recording.whole import Row
 
 SPEC = """
-scope raising_workloads:**;
+scope generated_workloads.exceptions:**;
 define fact_workloads:write key name as item;
 use fact_workloads:read key name as item;
 """

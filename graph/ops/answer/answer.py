@@ -13,19 +13,19 @@ from typing import Literal
 
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer import phrases
+from clew.graph.ops.answer.activity import doing_at
 from clew.graph.ops.answer.behind_end import END_ERRORS, Behind, behind_end
 from clew.graph.ops.answer.cancel_claims import cancel_claims, source_claims
 from clew.graph.ops.answer.comparison.unusual import Comparison, compare
-from clew.graph.ops.answer.doing import doing_at
 from clew.graph.ops.answer.inferred_reasons import Meanwhile, ended_badly, lost_before, meanwhile
 from clew.graph.ops.answer.steps import AnswerStep, steps_of
 from clew.graph.ops.answer.trail import Position, Trail
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
 from clew.graph.ops.diagnoses.registry import findings
-from clew.graph.ops.facts.handled import Handled, handled_at
+from clew.graph.ops.facts.exceptions.handled import Handled, handled_at
 from clew.graph.ops.facts.unfollowed import limits, unfollowed_at
-from clew.graph.ops.facts.work_units import request_of, unit_of
+from clew.graph.ops.facts.work.work_units import request_of, unit_of
 from clew.records.format.event import EdgeKind, Kind
 
 MOST_CLAIMS = 3

@@ -19,10 +19,10 @@ from clew.graph.model.event import ERROR
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer.answer import Answer, Tell, answer
 from clew.graph.ops.diagnoses import words
+from clew.graph.ops.facts.exceptions.handled import Handled, chain_of, handled_at
 from clew.graph.ops.facts.facts import Facts
-from clew.graph.ops.facts.handled import Handled, chain_of, handled_at
 from clew.graph.ops.facts.lost_strands import uncaught
-from clew.graph.ops.facts.work_units import request_of
+from clew.graph.ops.facts.work.work_units import request_of
 from clew.graph.ops.find_events import find_logs, is_copy_of_log, is_printed_error
 from clew.records.format.event import Kind
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.places import in_brackets
 from clew.graph.ops.facts.blockers import is_lock
+from clew.graph.ops.facts.exceptions.handled import Handled
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting
-from clew.graph.ops.facts.handled import Handled
 from clew.records.format.facts import Holder
 
 _ENDS = {

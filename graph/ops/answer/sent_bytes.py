@@ -6,8 +6,8 @@ import numpy as np
 
 from clew.graph.ops.answer.relevance import calls_around
 from clew.graph.ops.facts.connection_ends import byte_rows
+from clew.graph.ops.facts.exceptions.handled import handled_at
 from clew.graph.ops.facts.facts import Facts
-from clew.graph.ops.facts.handled import handled_at
 from clew.records.format.event import Kind
 
 CHANNEL = "socket"

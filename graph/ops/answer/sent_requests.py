@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.graph.ops.answer.doing import doing_at
+from clew.graph.ops.answer.activity import doing_at
 from clew.graph.ops.answer.sent_bytes import CHANNEL, handler_of_bytes
 from clew.graph.ops.causes.why import effects
 from clew.graph.ops.diagnoses import words

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from clew.graph.ops.answer.trail import Position, Trail, is_library
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Reason
-from clew.graph.ops.facts.work_units import request_of
+from clew.graph.ops.facts.work.work_units import request_of
 
 MOST_STEPS = 12
 NEAR_NS = 1_000_000

@@ -29,10 +29,10 @@ from clew.graph.ops.diagnoses.control.cancelled_by import cancelled_at, cancelle
 from clew.graph.ops.diagnoses.finding import Finding, Reason
 from clew.graph.ops.facts.blockers import Blockers
 from clew.graph.ops.facts.ends import Ends
+from clew.graph.ops.facts.exceptions.handled import handled_at
 from clew.graph.ops.facts.facts import Facts, Holding, Waiting, Waits
-from clew.graph.ops.facts.handled import handled_at
 from clew.graph.ops.facts.unfollowed import unfollowed_at
-from clew.graph.ops.facts.work_units import request_of, unit_of
+from clew.graph.ops.facts.work.work_units import request_of, unit_of
 from clew.records.format.event import EdgeKind, Kind
 from clew.records.format.facts import Frame
 

@@ -19,8 +19,8 @@ from clew.graph.ops.facts.columns.waits import DECLARED, is_lock_channel
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Holding, Resource, Waiting, Waits
 from clew.graph.ops.facts.moments import Moments
-from clew.graph.ops.facts.started_work import StartedWork
-from clew.graph.ops.facts.work_items import WorkItem, WorkItems
+from clew.graph.ops.facts.work.started_work import StartedWork
+from clew.graph.ops.facts.work.work_items import WorkItem, WorkItems
 from clew.records.format.event import Kind
 
 _RESULTS = frozenset({"executor.result", "asyncio.future", "asyncio.task", "thread.join", "process.end"})

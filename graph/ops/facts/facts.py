@@ -17,7 +17,7 @@ from clew.graph.ops.facts.columns.records import Fact, Records, Resource
 from clew.graph.ops.facts.columns.views import Groups, View
 from clew.graph.ops.facts.columns.waits import Waiting, Waits, WaitTable
 from clew.graph.ops.facts.helper_tasks import Helpers
-from clew.graph.ops.facts.served_work import askers
+from clew.graph.ops.facts.work.served_work import askers
 from clew.records.format.event import Kind
 from clew.records.format.facts import Cancel, Ended, Exception_, Frame, Holder, Wait, Wake
 

@@ -15,7 +15,7 @@ import numpy as np
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.facts.columns.records import Records
 from clew.graph.ops.facts.columns.views import I64, Mask
-from clew.graph.ops.facts.served_work import askers
+from clew.graph.ops.facts.work.served_work import askers
 from clew.records.format.event import Kind
 from clew.records.format.facts import Wait
 

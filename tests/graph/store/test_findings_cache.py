@@ -8,7 +8,7 @@ from clew.graph.ops.diagnoses import registry
 from clew.graph.ops.facts.facts import Facts
 from clew.graph.store import findings_cache
 from clew.graph.store.store import open_graph
-from tests.support.diagnoses.item_not_returned import Pool
+from tests.support.diagnoses.makers.item_not_returned import Pool
 
 
 @pytest.fixture

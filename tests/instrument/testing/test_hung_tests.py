@@ -40,7 +40,8 @@ def check_answer(text):
     """Check that an output has one answer, which names the circle."""
     found = SECTION.split(text)
     assert len(found) == 2, text
-    assert re.search(r"^circle: (refund → MainThread → refund|MainThread → refund → MainThread)$", found[1], re.M)
+    main = r"(MainThread|process pytest gw0 \(\d+\))"
+    assert re.search(rf"^circle: (refund → {main} → refund|{main} → refund → {main})$", found[1], re.M), found[1]
     assert re.search(r"^refund +dst +\d.* s +transfer, test_bank.py:7 ", found[1], re.M)
 
 

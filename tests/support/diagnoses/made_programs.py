@@ -10,14 +10,15 @@ from pathlib import Path
 from random import Random
 
 from clew.graph.model.graph import ExecutionGraph
-from tests.support.diagnoses import (
+from tests.support.diagnoses import generator
+from tests.support.diagnoses.made import Made
+from tests.support.diagnoses.makers import (
     cancellation_spread,
     cancellation_swallowed,
     cleanup_interrupted,
     closed_before_use,
     endless_reschedule,
     exception_not_taken,
-    generator,
     item_not_returned,
     left_open,
     loop_not_woken,
@@ -26,7 +27,6 @@ from tests.support.diagnoses import (
     starved,
     wake_up_lost,
 )
-from tests.support.diagnoses.made import Made
 
 Maker = Callable[[Random, bool], Made]
 MAKERS: dict[str, tuple[Maker, ...]] = {

@@ -28,7 +28,7 @@ from clew.graph.ops.diagnoses.finding import Claim, Finding
 from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.ops.facts.facts import Facts
 from clew.graph.ops.facts.unfollowed import limits
-from clew.graph.ops.facts.work_units import request_of
+from clew.graph.ops.facts.work.work_units import request_of
 from clew.records.format.event import Kind
 
 USUAL = 0.9

@@ -16,7 +16,7 @@ from clew.graph.ops.diagnoses.significance import failed_waits, victims
 from clew.graph.ops.facts.blockers import Blockers, Link
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Waiting
-from clew.graph.ops.facts.work_items import WorkItem, WorkItems
+from clew.graph.ops.facts.work.work_items import WorkItem, WorkItems
 
 KIND = "executor-occupied"
 OCCUPIED_NS = 50_000_000

@@ -33,7 +33,7 @@ from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Resource, Waiting
 from clew.graph.ops.facts.lost_strands import Lost, LostStrands
 from clew.graph.ops.facts.process_ends import ProcessEnds
-from clew.graph.ops.facts.work_items import WorkItems
+from clew.graph.ops.facts.work.work_items import WorkItems
 from clew.records.format.event import Kind
 
 KIND = "giver-lost"

@@ -2,8 +2,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.graph.ops.diagnoses.control.cancellation_spread import find
-from tests.support.diagnoses.cancellation_spread import make
 from tests.support.diagnoses.made import check
+from tests.support.diagnoses.makers.cancellation_spread import make
 from tests.support.examples import examples
 
 

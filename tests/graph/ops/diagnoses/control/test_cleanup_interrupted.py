@@ -2,9 +2,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.graph.ops.diagnoses.control.cleanup_interrupted import find
-from tests.support.diagnoses import left_open
-from tests.support.diagnoses.cleanup_interrupted import make
 from tests.support.diagnoses.made import check
+from tests.support.diagnoses.makers import left_open
+from tests.support.diagnoses.makers.cleanup_interrupted import make
 from tests.support.examples import examples
 
 

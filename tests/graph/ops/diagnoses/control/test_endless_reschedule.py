@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from clew.graph.ops.diagnoses.control.endless_reschedule import find
 from clew.graph.ops.diagnoses.resources import loop_blocked
-from tests.support.diagnoses.endless_reschedule import make
 from tests.support.diagnoses.made import check
+from tests.support.diagnoses.makers.endless_reschedule import make
 from tests.support.examples import examples
 
 

@@ -2,8 +2,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.graph.ops.diagnoses.control.exception_not_taken import find
-from tests.support.diagnoses.exception_not_taken import make
 from tests.support.diagnoses.made import check
+from tests.support.diagnoses.makers.exception_not_taken import make
 from tests.support.examples import examples
 
 

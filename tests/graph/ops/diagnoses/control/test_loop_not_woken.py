@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from clew.graph.ops.diagnoses.control.loop_not_woken import find
 from clew.graph.ops.facts.facts import Facts
-from tests.support.diagnoses.loop_not_woken import make, write
 from tests.support.diagnoses.made import check
+from tests.support.diagnoses.makers.loop_not_woken import make, write
 from tests.support.examples import examples
 
 

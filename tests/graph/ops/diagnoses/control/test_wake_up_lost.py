@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from clew.graph.ops.diagnoses.control.wake_up_lost import find
 from tests.support.diagnoses.made import check
-from tests.support.diagnoses.wake_up_lost import make
+from tests.support.diagnoses.makers.wake_up_lost import make
 from tests.support.examples import examples
 
 

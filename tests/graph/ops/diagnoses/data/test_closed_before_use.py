@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from clew.graph.ops.diagnoses.data.closed_before_use import find
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_, Frame
-from tests.support.diagnoses.closed_before_use import make
 from tests.support.diagnoses.made import Made, check
+from tests.support.diagnoses.makers.closed_before_use import make
 from tests.support.examples import examples
 
 

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from clew.graph.ops.diagnoses.data.race import find
 from tests.support.diagnoses.made import check
-from tests.support.diagnoses.race import make
+from tests.support.diagnoses.makers.race import make
 from tests.support.examples import examples
 
 

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from clew.graph.ops.diagnoses.data.reply_of_another import find
 from tests.support.diagnoses.made import check
-from tests.support.diagnoses.reply_of_another import make
+from tests.support.diagnoses.makers.reply_of_another import make
 from tests.support.examples import examples
 
 

@@ -8,8 +8,8 @@ from clew.graph.ops.diagnoses.resources.item_not_returned import find
 from clew.graph.ops.facts.facts import Facts
 from clew.records.format.event import FLAG_BACK, Kind
 from clew.records.format.facts import Wait, Wake
-from tests.support.diagnoses.item_not_returned import AT, Pool, make
 from tests.support.diagnoses.made import check
+from tests.support.diagnoses.makers.item_not_returned import AT, Pool, make
 from tests.support.examples import examples
 
 

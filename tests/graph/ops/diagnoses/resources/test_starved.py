@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from clew.graph.ops.diagnoses.resources.starved import find
 from tests.support.diagnoses.made import check
-from tests.support.diagnoses.starved import make
+from tests.support.diagnoses.makers.starved import make
 from tests.support.examples import examples
 
 

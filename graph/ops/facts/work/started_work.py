@@ -11,7 +11,7 @@ from functools import cached_property
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Waiting
-from clew.graph.ops.facts.work_items import WorkItem, WorkItems
+from clew.graph.ops.facts.work.work_items import WorkItem, WorkItems
 from clew.records.format.event import Kind
 
 MOST_ROWS = 256

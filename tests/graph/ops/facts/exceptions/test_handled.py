@@ -1,6 +1,6 @@
 from random import Random
 
-from clew.graph.ops.facts.handled import handled_at
+from clew.graph.ops.facts.exceptions.handled import handled_at
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_, Frame
 from tests.support.diagnoses.made import Made

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from clew.graph.ops.facts.exceptions.pool_exceptions import is_from_pool, raised_in_worker
 from clew.graph.ops.facts.facts import Fact, Facts
-from clew.graph.ops.facts.pool_exceptions import is_from_pool, raised_in_worker
 from clew.records.format.event import Kind
 from clew.records.format.facts import Exception_, Frame
 

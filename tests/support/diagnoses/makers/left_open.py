@@ -7,7 +7,7 @@ from random import Random
 from clew.records.format.event import FLAG_BYTES, Kind
 from clew.records.format.facts import Ended, Frame
 from tests.support.diagnoses.made import Made
-from tests.support.diagnoses.reply_of_another import Connection
+from tests.support.diagnoses.makers.reply_of_another import Connection
 
 _LONG_NS = 30_000_000
 

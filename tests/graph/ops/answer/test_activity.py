@@ -1,4 +1,4 @@
-from clew.graph.ops.answer.doing import doing_at
+from clew.graph.ops.answer.activity import doing_at
 from clew.graph.ops.facts.facts import Facts
 from clew.records.format.event import Kind
 from clew.records.format.facts import Frame, Wait, Wake
