@@ -27,6 +27,8 @@ _POLL = 0.2
 """Seconds after which a stop is noticed."""
 _AGAIN = 0.2
 """Seconds between two tries to connect."""
+_OPEN = 20.0
+"""Seconds for the relay's first answer, which a busy machine delays; a relay that is not there refuses at once."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def _connected(address: Address) -> ClientConnection:
     tls = ssl.create_default_context(cafile=address.certificate or None) if address.url.startswith("wss:") else None
     return connect(
         address.url, additional_headers={"Authorization": f"Bearer {address.token}"}, compression=None, ssl=tls,
-        max_size=wire.MOST_MESSAGE, proxy=None, open_timeout=5.0, close_timeout=1.0,
+        max_size=wire.MOST_MESSAGE, proxy=None, open_timeout=_OPEN, close_timeout=1.0,
     )  # fmt: skip
 
 

@@ -64,5 +64,6 @@ def group_of(trail: Trail, position: Position, *, in_process: bool) -> str:
     name = graph.channel(request) if request >= 0 else words.who(trail.facts, position.strand)
     ns = graph.at("ts", trail.event) - graph.at("ts", position.row)
     earlier = f", {words.seconds(ns)} earlier" if ns >= NEAR_NS else ""
-    process = f" of {graph.process_of(position.row).name}" if in_process else ""
+    # The main thread of a child is named by its process.
+    process = f" of {graph.process_of(position.row).name}" if in_process and not name.startswith("process ") else ""
     return f"in {name}{process}{earlier}"
