@@ -29,7 +29,7 @@ from clew.records.format.keys import key_of
 
 CHANNEL = "sqlite.lock"
 _TIMEOUT = 5.0
-"""The seconds that `sqlite3.connect` lets a statement wait unless it is told otherwise."""
+"""The default `timeout` of `sqlite3.connect`: the seconds for which a statement waits for a lock."""
 _SPACE = r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _WRITES = re.compile(
     rf"{_SPACE}(?:(?:INSERT|UPDATE|DELETE|REPLACE)\b|(?:CREATE|DROP|ALTER)\b(?!.*\bIF\b)|BEGIN\s+(?:IMMEDIATE|EXCLUSIVE)\b)",

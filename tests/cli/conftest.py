@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs.recorded_program import record
 from tests.support.shell import Shell
+
+HEAD = """
+import asyncio, logging, socket, sys, threading, time
+logging.basicConfig(level="INFO")
+log = logging.getLogger("app")
+MENDED = len(sys.argv) > 1
+"""
+"""The beginning of the sources that `program` records."""
 
 
 @pytest.fixture
@@ -51,3 +60,9 @@ def recorded(tmp_path_factory):
 @pytest.fixture
 def shop(recorded):
     return Shell(recorded)
+
+
+@pytest.fixture
+def program(tmp_path):
+    """`program(source)` records a source, which may log and ask whether it is `MENDED`, and returns its folder."""
+    return lambda source, *arguments: record(tmp_path, HEAD + source, *arguments)

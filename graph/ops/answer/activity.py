@@ -23,7 +23,7 @@ class Doing:
 def doing_at(facts: Facts, strand: int, ns: int, until_ns: int, call: int = -1) -> Doing | None:
     """Return what a strand was doing at a time, None if no record shows it.
 
-    A wait is told with its duration up to `until_ns`. `call` is a recorded call that the strand was in.
+    The duration of a wait counts up to `until_ns`. Pass as `call` a recorded call that the strand was in.
     """
     graph, waits = facts.graph, facts.waits_of.of(strand)
     wait = next(iter(waits.take(waits.covers(ns))), None)

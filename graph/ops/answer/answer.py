@@ -239,7 +239,7 @@ def _exception_claims(trail: Trail) -> list[Claim]:
     claims: list[Claim] = []
     for handled in handled_at(trail.facts, trail.event)[:2]:
         if handled.link and _name(handled) == "CancelledError":
-            continue  # how a time limit works; who cancelled is told with the wait
+            continue  # time limits raise it; the claim about the wait says who cancelled
         raised = phrases.raised(trail.facts, handled)
         if not handled.link and trail.graph.at("kind", trail.event) == Kind.EXCEPTION:
             if raised:

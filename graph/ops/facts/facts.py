@@ -43,22 +43,19 @@ class Facts:
 
     @cached_property
     def _begins(self) -> Records[Wait]:
-        return Records(self.graph, Kind.WAIT, Wait, self._stacks)
+        return Records(self.graph, Kind.WAIT, Wait, lambda: self._stacks)
 
     @cached_property
     def _holds(self) -> Records[Wait]:
-        return Records(self.graph, Kind.HOLD, Wait, self._stacks)
+        return Records(self.graph, Kind.HOLD, Wait, lambda: self._stacks)
 
     @cached_property
     def _cancels(self) -> Records[Cancel]:
-        return Records(self.graph, Kind.CANCEL, Cancel, self._stacks)
-
-    def _stacks(self) -> dict[tuple[int, int], tuple[Frame, ...]]:
-        """Return the frames of each numbered stack of a process, which the first fact with the number has."""
-        return self._numbered_stacks
+        return Records(self.graph, Kind.CANCEL, Cancel, lambda: self._stacks)
 
     @cached_property
-    def _numbered_stacks(self) -> dict[tuple[int, int], tuple[Frame, ...]]:
+    def _stacks(self) -> dict[tuple[int, int], tuple[Frame, ...]]:
+        """The frames of each numbered stack of a process, which the first fact with the number has."""
         found: dict[int, tuple[int, Wait | Cancel]] = {}
         for records in (self._begins, self._holds, self._cancels):
             for place in np.flatnonzero(records.contains('"stack":') & records.contains('"at":')).tolist():

@@ -2,21 +2,7 @@
 
 import pytest
 
-from tests.support.programs.recorded_program import clew, found_in, record, why
-
-HEAD = """
-import asyncio, logging, socket, sys, threading, time
-logging.basicConfig(level="INFO")
-log = logging.getLogger("app")
-MENDED = len(sys.argv) > 1
-"""
-
-
-@pytest.fixture
-def recorded(tmp_path):
-    """`recorded(source)` records a source in its folder and returns the folder."""
-    return lambda source, *arguments: record(tmp_path, HEAD + source, *arguments)
-
+from tests.support.programs.recorded_program import clew, found_in, why
 
 MEMORY_STREAM = """
 import anyio
@@ -49,17 +35,17 @@ anyio.run(main)
 """
 
 
-def test_why_of_end_of_memory_stream_names_the_cancelled_writer_and_who_cancelled_it(recorded):
+def test_why_of_end_of_memory_stream_names_the_cancelled_writer_and_who_cancelled_it(program):
     pytest.importorskip("anyio")
-    verdict, sure = why(recorded(MEMORY_STREAM), "incomplete")
+    verdict, sure = why(program(MEMORY_STREAM), "incomplete")
     assert "reader saw the end of a stream that writer closed" in verdict
     assert "main cancelled the cancel scope of writer" in verdict and "(main, app.py:" in verdict
     assert sure.startswith("How sure: recorded")
 
 
-def test_why_of_memory_stream_whose_writer_ends_well_claims_nothing(recorded):
+def test_why_of_memory_stream_whose_writer_ends_well_claims_nothing(program):
     pytest.importorskip("anyio")
-    folder = recorded(MEMORY_STREAM, "mended")
+    folder = program(MEMORY_STREAM, "mended")
     assert found_in(folder) == []
     assert "cancel" not in why(folder, "all there")[0]
 
@@ -98,15 +84,15 @@ asyncio.run(main())
 """
 
 
-def test_why_of_incomplete_read_names_the_cancelled_handler_at_the_other_end(recorded):
-    verdict, sure = why(recorded(STREAM), "incomplete")
+def test_why_of_incomplete_read_names_the_cancelled_handler_at_the_other_end(program):
+    verdict, sure = why(program(STREAM), "incomplete")
     assert "main (Task-1) saw the end of a connection: quote (Task-" in verdict
     assert "janitor cancelled quote (Task-" in verdict
     assert sure.startswith("How sure: recorded")
 
 
-def test_why_of_incomplete_read_from_a_handler_that_ended_well_names_no_cancellation(recorded):
-    verdict, _ = why(recorded(STREAM, "mended"), "incomplete")
+def test_why_of_incomplete_read_from_a_handler_that_ended_well_names_no_cancellation(program):
+    verdict, _ = why(program(STREAM, "mended"), "incomplete")
     assert "saw the end of a connection: quote (Task-" in verdict
     assert "cancel" not in verdict
 
@@ -148,15 +134,15 @@ asyncio.run(main())
 """
 
 
-def test_why_of_cancelled_work_names_the_peer_that_left(recorded):
-    verdict, sure = why(recorded(WATCHER), "given up")
+def test_why_of_cancelled_work_names_the_peer_that_left(program):
+    verdict, sure = why(program(WATCHER), "given up")
     assert "watcher cancelled render" in verdict
     assert "Before that, browser closed the connection at the other end" in verdict and "(visit, app.py:" in verdict
     assert sure.startswith("How sure: recorded")
 
 
-def test_why_of_work_that_a_time_limit_ended_does_not_name_the_peer_that_left(recorded):
-    verdict, _ = why(recorded(WATCHER, "mended"), "given up")
+def test_why_of_work_that_a_time_limit_ended_does_not_name_the_peer_that_left(program):
+    verdict, _ = why(program(WATCHER, "mended"), "given up")
     assert "closed the connection" not in verdict
 
 
@@ -189,15 +175,15 @@ asyncio.run(main())
 """
 
 
-def test_why_of_cancelled_work_names_the_exception_that_the_canceller_handled(recorded):
-    verdict, sure = why(recorded(HANDLING), "given up")
+def test_why_of_cancelled_work_names_the_exception_that_the_canceller_handled(program):
+    verdict, sure = why(program(HANDLING), "given up")
     assert "boss cancelled working" in verdict
     assert "boss did so while handling ValueError: " in verdict and "raised in parse, app.py:" in verdict
     assert sure.startswith("How sure: recorded")
 
 
-def test_why_of_work_that_was_cancelled_after_an_exception_does_not_name_it(recorded):
-    verdict, _ = why(recorded(HANDLING, "mended"), "given up")
+def test_why_of_work_that_was_cancelled_after_an_exception_does_not_name_it(program):
+    verdict, _ = why(program(HANDLING, "mended"), "given up")
     assert "boss cancelled working" in verdict and "ValueError" not in verdict
 
 
@@ -241,15 +227,15 @@ asyncio.run(main())
 """
 
 
-def test_why_of_item_from_a_cancelled_task_names_who_cancelled_it_and_no_unrelated_exception(recorded):
-    verdict, _ = why(recorded(LAST_ITEM), "no number")
+def test_why_of_item_from_a_cancelled_task_names_who_cancelled_it_and_no_unrelated_exception(program):
+    verdict, _ = why(program(LAST_ITEM), "no number")
     assert "took an item that app.fetch put into a queue" in verdict
     assert "boss cancelled fetching" in verdict
     assert "ValueError" not in verdict
 
 
-def test_why_of_item_from_a_task_that_ended_well_names_no_cancellation(recorded):
-    verdict, _ = why(recorded(LAST_ITEM, "mended"), "no number")
+def test_why_of_item_from_a_task_that_ended_well_names_no_cancellation(program):
+    verdict, _ = why(program(LAST_ITEM, "mended"), "no number")
     assert "cancel" not in verdict
 
 
@@ -293,17 +279,17 @@ anyio.run(main)
 """
 
 
-def test_why_of_open_connection_names_the_close_that_a_scope_interrupted(recorded):
+def test_why_of_open_connection_names_the_close_that_a_scope_interrupted(program):
     pytest.importorskip("anyio")
-    verdict, sure = why(recorded(CLEAN_UP), "lines are open")
+    verdict, sure = why(program(CLEAN_UP), "lines are open")
     assert "main cancelled the cancel scope of chat" in verdict
     assert "disconnect did not finish, and chat left its connection open" in verdict
     assert sure.startswith("How sure: inferred from")
 
 
-def test_why_of_shielded_close_claims_no_interruption(recorded):
+def test_why_of_shielded_close_claims_no_interruption(program):
     pytest.importorskip("anyio")
-    folder = recorded(CLEAN_UP, "mended")
+    folder = program(CLEAN_UP, "mended")
     assert found_in(folder) == []
     assert "did not finish" not in why(folder, "lines are open")[0]
 
@@ -332,17 +318,17 @@ anyio.run(main)
 """
 
 
-def test_why_not_of_a_line_in_an_interrupted_clean_up_names_who_cancelled_the_scope(recorded):
+def test_why_not_of_a_line_in_an_interrupted_clean_up_names_who_cancelled_the_scope(program):
     pytest.importorskip("anyio")
-    folder = recorded(INTERRUPTED)
+    folder = program(INTERRUPTED)
     done = clew(folder, "why", "--not", "export 2 is flushed")
     assert "until it was cancelled: main cancelled the cancel scope of export-2" in done.stdout
 
 
-def test_why_of_an_exception_tells_the_end_behind_it_without_repeating_it(recorded):
+def test_why_of_an_exception_tells_the_end_behind_it_without_repeating_it(program):
     pytest.importorskip("anyio")
     source = MEMORY_STREAM.replace('log.exception("the list is incomplete")', 'raise ValueError("the list is short")')
     source = source.replace("anyio.run(main)", "try: anyio.run(main)\nexcept BaseException: pass")
-    verdict, _ = why(recorded(source), "the list is short")
+    verdict, _ = why(program(source), "the list is short")
     assert verdict.startswith("It was raised in consume, app.py:")
     assert "reader saw the end of a stream that writer closed" in verdict

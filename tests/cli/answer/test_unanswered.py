@@ -1,22 +1,6 @@
 """Answers about real programs that waited in vain for an answer over a connection, or for a task."""
 
-import pytest
-
-from tests.support.programs.recorded_program import record, why
-
-HEAD = """
-import asyncio, logging, socket, sys, threading, time
-logging.basicConfig(level="INFO")
-log = logging.getLogger("app")
-MENDED = len(sys.argv) > 1
-"""
-
-
-@pytest.fixture
-def recorded(tmp_path):
-    """`recorded(source)` records a source in its folder and returns the folder."""
-    return lambda source, *arguments: record(tmp_path, HEAD + source, *arguments)
-
+from tests.support.programs.recorded_program import why
 
 STORE = """
 VALUES = {"a": "1"}
@@ -62,21 +46,21 @@ asyncio.run(main())
 """
 
 
-def test_time_limit_of_a_read_names_the_reader_of_what_was_written_and_what_it_waits_for(recorded):
-    verdict, sure = why(recorded(STORE), "too late")
+def test_time_limit_of_a_read_names_the_reader_of_what_was_written_and_what_it_waits_for(program):
+    verdict, sure = why(program(STORE), "too late")
     assert "had sent bytes to handle" in verdict
     assert "which had not answered yet: it had waited" in verdict
     assert "data from a stream (handle, app.py:11)" in verdict
     assert sure.startswith("How sure: recorded")
 
 
-def test_time_limit_after_an_answer_does_not_name_its_sender(recorded):
-    verdict, _ = why(recorded(STORE, "mended"), "too late: set")
+def test_time_limit_after_an_answer_does_not_name_its_sender(program):
+    verdict, _ = why(program(STORE, "mended"), "too late: set")
     assert "had sent bytes" not in verdict
 
 
-def test_closed_connection_names_the_exception_that_the_closer_handled(recorded):
-    verdict, sure = why(recorded(STORE), "no answer to get c")
+def test_closed_connection_names_the_exception_that_the_closer_handled(program):
+    verdict, sure = why(program(STORE), "no answer to get c")
     assert "saw the end of a connection: handle" in verdict
     assert "had just handled KeyError: 'c', raised in handle, app.py:14" in verdict
     assert sure.startswith("How sure: recorded")
@@ -111,8 +95,8 @@ with lock:
 """
 
 
-def test_time_limit_of_a_socket_names_the_wait_of_the_thread_that_read_what_was_sent(recorded):
-    verdict, _ = why(recorded(BLOCKED_SERVER), "query failed")
+def test_time_limit_of_a_socket_names_the_wait_of_the_thread_that_read_what_was_sent(program):
+    verdict, _ = why(program(BLOCKED_SERVER), "query failed")
     assert "MainThread had sent bytes to server of app" in verdict
     assert "for lock (serve, app.py:12)" in verdict
 
@@ -132,7 +116,7 @@ asyncio.run(main())
 """
 
 
-def test_time_limit_of_a_task_names_what_the_task_waited_for(recorded):
-    verdict, _ = why(recorded(AWAITED), "nothing was taken")
+def test_time_limit_of_a_task_names_what_the_task_waited_for(program):
+    verdict, _ = why(program(AWAITED), "nothing was taken")
     assert "main (Task-1) waited" in verdict
     assert "for basket (take, app.py:8)" in verdict
