@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from clew.graph.model.event import WARNING
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.answer import phrases
 from clew.graph.ops.answer.activity import doing_at
@@ -22,6 +23,7 @@ from clew.graph.ops.answer.steps import AnswerStep, steps_of
 from clew.graph.ops.answer.trail import Position, Trail
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
+from clew.graph.ops.diagnoses.main_call import main_call
 from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.ops.facts.exceptions.handled import Handled, handled_at
 from clew.graph.ops.facts.unfollowed import limits, unfollowed_at
@@ -36,6 +38,8 @@ _LINKS = {
     "member": "That contains",
     "context": "That happened while handling",
 }
+LONG_PART_NS = 10_000_000
+"""The shortest time before a warning of which the longest part is told."""
 FARTHEST = 9
 """The highest cost of a position at which a diagnosis still explains the event; see `Trail`."""
 
@@ -329,12 +333,28 @@ def _nothing_unusual(trail: Trail, compared: Comparison) -> Answer:
     who = words.who(trail.facts, graph.at("strand", trail.event))
     request = request_of(trail.graph, trail.event)
     inside = f", in the request {graph.channel(request)}" if request >= 0 else ""
-    text = f"Nothing unusual was recorded before it in {who}{inside}."
+    text = f"Nothing unusual was recorded that led to it in {who}{inside}."
     rows: tuple[int, ...] = (trail.event,)
     if call >= 0:
         site = graph.sites[graph.at("site", call)]
         place = f"{site.qualname} ({words.base_name(site.file)}:{site.line})" if site.file else site.qualname
-        text = f"Nothing unusual was recorded before it: {place} ran to this point in {who}{inside}."
+        text = f"Nothing unusual was recorded that led to it: {place} ran to this point in {who}{inside}."
         rows = (call, *rows)
     steps, more = steps_of(trail, trail.chain())
-    return Answer(trail.event, (Claim(text, rows), compared.extent), "recorded", steps=steps, more_steps=more)
+    claims = Claim(text, rows), *_longest_part(trail, call), compared.extent
+    return Answer(trail.event, claims, "recorded", steps=steps, more_steps=more)
+
+
+def _longest_part(trail: Trail, call: int) -> list[Claim]:
+    """Tell in which call most of the time went before a warning or an error: it may report that something took long."""
+    graph, event = trail.graph, trail.event
+    if call < 0 or graph.at("kind", event) != Kind.LOG or graph.key(event) < WARNING:
+        return []
+    ns = graph.at("ts", event) - graph.at("ts", call)
+    inner, end = main_call(graph, call + 1, event, ns) if ns >= LONG_PART_NS else (-1, -1)
+    if inner < 0:
+        return []
+    took = graph.at("ts", end) - graph.at("ts", inner)
+    what, around = words.site_place(graph.sites[graph.at("site", inner)]), graph.sites[graph.at("site", call)].qualname
+    text = f"{words.seconds(took)} of the {words.seconds(ns)} since {around} was called went to {what}."
+    return [Claim(text, (call, inner, end, event))]

@@ -135,7 +135,7 @@ def _overdue(facts: Facts, step: LoopStep) -> list[Waiting]:
 
 def _finding(facts: Facts, step: LoopStep, late: list[tuple[int, int]], waits: list[Waiting]) -> tuple[Finding, int]:
     graph = facts.graph
-    row = main_call(graph, step.begin + 1, step.end, step.ns)
+    row, _end = main_call(graph, step.begin + 1, step.end, step.ns)
     site = graph.sites[graph.at("site", row)] if row >= 0 else None
     what = words.who(facts, step.strand) if graph.strands[step.strand].kind == "task" else "a callback"
     call = f" in {words.site_place(site)}" if site is not None and site.file else ""

@@ -101,7 +101,7 @@ def _held(facts: Facts, queue: list[Waiting], rows: tuple[int, ...]) -> Claim:
     stop = first + int(
         np.searchsorted(graph.ts[first : graph.strand_of(first).stop], graph.at("ts", first) + most_ns, "right")
     )
-    call = main_call(graph, first, stop, most_ns)
+    call, _end = main_call(graph, first, stop, most_ns)
     if call >= 0:
         text += f", most of it in {words.site_place(graph.sites[graph.at('site', call)])}"
     return Claim(f"{text}.", (*rows, call) if call >= 0 else rows)

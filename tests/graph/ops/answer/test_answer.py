@@ -73,7 +73,15 @@ def test_answer_after_wait_to_its_limit_tells_the_wait(run, diagnosed):
 def test_answer_after_wait_that_ended_well_tells_nothing_unusual(run, diagnosed):
     thread = run.process().thread("pay-rent")
     thread.enter("transfer").fact(Kind.WAIT, 5, "lock", Wait(at=AT)).fact(Kind.WAKE, 5, "lock", Wake()).log("done")
-    assert verdict(run.graph(), "done").startswith("Nothing unusual was recorded before it: transfer (app.py:")
+    assert verdict(run.graph(), "done").startswith("Nothing unusual was recorded that led to it: transfer (app.py:")
+
+
+def test_answer_about_a_warning_without_a_reason_tells_which_call_took_most_of_the_time(run, diagnosed):
+    thread = run.process().thread("worker").enter("execute", at=1_000_000).enter("resize", at=2_000_000)
+    thread.exit("resize", at=60_000_000).log("took long", level=30, at=61_000_000).log("went on", at=62_000_000)
+    told = "58 ms of the 60 ms since execute was called went to resize, app.py:"
+    assert told in verdict(run.graph(), "took long")
+    assert told not in verdict(run.graph(), "went on")
 
 
 def test_answer_about_wait_of_unnamed_helper_task_names_its_waiter(run, diagnosed):
