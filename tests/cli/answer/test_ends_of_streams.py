@@ -248,6 +248,7 @@ async def chat(address):
     try:
         writer.write(b"hello\\n")
         await reader.readline()
+        greeted.set()
         await anyio.sleep(5)
     finally:
         with anyio.CancelScope(shield=MENDED):
@@ -262,6 +263,8 @@ async def disconnect(reader, writer):
 kept = []
 
 async def main():
+    global greeted
+    greeted = anyio.Event()
     async def echo(reader, writer):
         while await reader.readline():
             await asyncio.sleep(0.01)
@@ -269,7 +272,7 @@ async def main():
     server = await asyncio.start_server(echo, "127.0.0.1", 0)
     async with anyio.create_task_group() as group:
         group.start_soon(chat, server.sockets[0].getsockname(), name="chat")
-        await anyio.sleep(0.05)
+        await greeted.wait()
         group.cancel_scope.cancel()
     await anyio.sleep(0.1)
     log.error("%d lines are open", len(kept))

@@ -463,8 +463,9 @@ def test_waits_of_a_busy_lock_keep_their_records_small(record):
     lock = threading.Lock()
 
     def body():
-        for _ in range(3000):
-            with lock: time.sleep(0)
+        for _ in range(500):
+            with lock: time.sleep(0.0001)
+            time.sleep(0.0001)
 
     def a(): body()
     def b(): body()
@@ -473,7 +474,7 @@ def test_waits_of_a_busy_lock_keep_their_records_small(record):
         adapters=QUIET,
     )
     found = [placed for placed in run.of(Kind.WAIT) if placed.channel == "lock"]
-    assert len(found) > 100
+    assert len(found) > 20
     assert sum("holders" in placed.text for placed in found) > 0.9 * len(found)
     whole = sum('"at":[[' in placed.text.split('"holders"')[0] for placed in found)
     assert 0 < whole < len(found)
