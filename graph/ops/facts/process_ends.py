@@ -81,13 +81,6 @@ class ProcessEnds:
 
     def _rows(self, kind: Kind) -> list[int]:
         """Return the rows of a kind that tell of the end of a process, by time."""
-        graph = self._graph
-        rows = graph.rows_of([kind])
-        numbers = np.flatnonzero(np.asarray(graph.strings) == _CHANNEL) if _CHANNEL in graph.strings else ()
-        if not len(numbers):
-            return []
-        ext = graph.ext[rows].astype(np.int64)
-        channels = np.where(ext >= 0, graph.extensions.channel[np.maximum(ext, 0)], -1)
-        chosen = rows[np.isin(channels, numbers)]
-        found: list[int] = chosen[np.argsort(graph.ts[chosen], kind="stable")].tolist()
+        rows = self._graph.rows_of([kind], _CHANNEL)
+        found: list[int] = rows[np.argsort(self._graph.ts[rows], kind="stable")].tolist()
         return found

@@ -98,8 +98,7 @@ def _last_given(facts: Facts, wait: Waiting, until: int) -> int:
     """Return the row that set an event of the pool last before a wait, -1 if other code than the pool's users may set them."""
     graph = facts.graph
     outer = graph.at("site", graph.enclosing_call(innermost_call(facts, wait.begin.row)))
-    rows = graph.rows_of([Kind.RELEASE])
-    rows = rows[graph.extensions.channel[graph.ext[rows]] == graph.channel_ids.get(wait.begin.channel, -1)]
+    rows = graph.rows_of([Kind.RELEASE], wait.begin.channel)
     rows = rows[graph.ts[rows] <= until]
     rows = rows[np.argsort(graph.ts[rows], kind="stable")]
     inside = _inside(facts, rows, outer)
