@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from clew.graph.model.graph import ExecutionGraph
-    from clew.server.protocol.views.answer import ErrorCauses, Verdict
+    from clew.server.protocol.views.answer import ErrorCauses, FailedTest, Verdict
     from clew.server.protocol.views.slice import ChainStep
     from clew.server.views.why import Explanation
 
@@ -40,6 +40,13 @@ def print_verdict(verdict: Verdict) -> None:
     from clew.server.text.answer import lines
 
     for line in lines(verdict, _width()):
+        click.echo(line)
+
+
+def print_failed_test(failed: FailedTest) -> None:
+    from clew.server.text.failed_test import lines
+
+    for line in lines(failed, _width()):
         click.echo(line)
 
 

@@ -58,12 +58,16 @@ def open_session(workspace: Path | None) -> Session:
     return session
 
 
-def target_of(text: str | None, at: str | None, event: int | None) -> Target:
-    """Build the target of a query from at most one of three options. Raises `UsageError`."""
+def target_of(text: str | None, at: str | None, event: int | None, test: str | None = None) -> Target:
+    """Build the target of a query from at most one of four options. Raises `UsageError`."""
     from clew.server.protocol.shared import Location, Target
 
-    if sum(given is not None for given in (text, at, event)) > 1:
-        raise click.UsageError("use only one of TEXT, --at and --event")
+    if sum(given is not None for given in (text, at, event, test)) > 1:
+        raise click.UsageError(
+            f"use only one of TEXT, --at{',' if test else ' and'} --event{' and --test' if test else ''}"
+        )
+    if test is not None:
+        return Target(test=test)
     if text == "-":
         return Target(line=_piped())
     if text is not None and _is_place(text):

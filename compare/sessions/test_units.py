@@ -93,7 +93,7 @@ def units_of(flows: Flows) -> Units:
     above = np.where(flows.parent >= 0, flows.parent + flows.first[owner], -1)
     traversal = _Traversal(flows, above, owner, np.array([label in counted for label in flows.labels], bool))
     names = {subject: number for number, subject in enumerate(dict.fromkeys(traversal.subjects))}
-    outcomes = _outcomes(flows)
+    outcomes = outcomes_of(flows)
     return Units(
         flows=flows,
         subjects=tuple(names),
@@ -225,7 +225,7 @@ def _payloads(run: OpenRun, name: str) -> list[int]:
     return found
 
 
-def _outcomes(flows: Flows) -> list[str]:
+def outcomes_of(flows: Flows) -> list[str]:
     """Return the outcome of each request: that of the first phase that did not pass, otherwise "passed"."""
     found: list[list[str]] = [[] for _ in range(len(flows))]
     for number, run in enumerate(flows.runs):

@@ -6,6 +6,7 @@ no single test. Invariant: a test's outcome, output and traceback are unchanged.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Generator
@@ -17,7 +18,10 @@ import pytest
 from clew.instrument.probes.sites import register
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.interned_strings import intern
+from clew.instrument.testing.explanations import mark_explanations
+from clew.instrument.testing.failures import described
 from clew.records.format.event import Kind
+from clew.records.format.failed_phase import FAILURE
 
 _OUTCOME = "outcome"
 _PROCESSOR = "processor_ns"
@@ -32,6 +36,7 @@ class Tests:
     def __init__(self, *, with_identity: bool) -> None:
         self._site = 0
         self._with_identity = with_identity
+        mark_explanations()
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Wrapper:
@@ -69,6 +74,18 @@ class Tests:
         fixturedef.addfinalizer(torn_down)
         yield from _scope(_site_of_fixture(fixturedef), measured=shared)
         fixturedef.addfinalizer(torn_down)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, None]:
+        """Record the exception that failed a phase."""
+        outcome = yield
+        if not self._site or not core.active():
+            return
+        with contextlib.suppress(Exception):  # a report must not be lost, however odd its exception is
+            report = outcome.get_result()
+            text = described(call, report) if report.outcome == "failed" else None
+            if text is not None:
+                core.emit(Kind.PAYLOAD, self._site, 0, intern(FAILURE), text.encode("utf-8", "replace"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record how a phase ended, and the result of the test itself even if it passed."""

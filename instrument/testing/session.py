@@ -20,6 +20,7 @@ from clew.instrument.recorder import lifecycle
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.redaction import Redaction
 from clew.instrument.run_environment import environment
+from clew.instrument.testing import suspects
 from clew.instrument.testing.hung_tests import hung_tests
 from clew.instrument.testing.requests import Tests
 from clew.instrument.testing.verdict import Verdict, ask
@@ -28,7 +29,7 @@ from clew.records.errors import ClewError
 from clew.records.fast_namedtuple import NamedTuple
 from clew.records.plan.default_plan import default_plan
 from clew.records.plan.plan import Plan, dump, load
-from clew.records.run import git_revision
+from clew.records.run import git_revision, test_outcomes
 from clew.records.run.directory import RUN_VARIABLE, RunInfo, create_run, finish_run, load_run, remove_run, save_run
 from clew.records.run.failure_conditions import parse_limits
 from clew.records.run.test_sessions import find_sessions, keep_sessions
@@ -158,6 +159,8 @@ class Session:
         self.recording = start_from_environment()
         self._verdict: Verdict | None = None
         self._tests_ran = False
+        self._reports = suspects.FailedReports()
+        self._suspects = suspects.NONE
         self._session: pytest.Session | None = None
         if not self.recording:
             self._restore()
@@ -170,8 +173,9 @@ class Session:
             else:
                 os.environ[name] = value
 
-    def pytest_runtest_logreport(self) -> None:
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._tests_ran = True
+        self._reports.add(report)
 
     # The innermost wrapper: xdist's workers have ended and the JUnit report is written by then, the summary is not.
     @pytest.hookimpl(hookwrapper=True, trylast=True)
@@ -180,21 +184,30 @@ class Session:
         self._end(int(exitstatus))
         if self._tests_ran:
             keep_sessions(self._root, self._options.keep)
-            self._verdict = ask(self._root, self._info, self._options)
+            if self._reports.any:
+                self._suspects = suspects.ask(self._root, self._info.id)
+                self._reports.show(self._suspects)
+            self._verdict = ask(self._root, self._info, self._options, suspects.properties(self._suspects))
             if self._verdict.failed and not session.exitstatus:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
         self._session = session
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        recorded = f"clew: recorded as run {self._info.id}; next: `clew view` or `clew why TEXT`"
+        question = "--test NODEID" if self._suspects.tests else "TEXT"
+        recorded = f"clew: recorded as run {self._info.id}; next: `clew view` or `clew why {question}`"
         if self._verdict is None and not self._folder.exists():
             return
-        if self._verdict is None or not self._verdict.lines:
+        lines = suspects.summary(self._suspects, terminalreporter.config)
+        failed = ""
+        if self._verdict is not None:
+            lines += self._verdict.lines
+            failed = self._verdict.failed
+        if not lines:
             terminalreporter.write_line(recorded)
             return
         terminalreporter.section("clew")
-        for line in self._verdict.lines:
-            terminalreporter.write_line(line, red=line == self._verdict.failed)
+        for line in lines:
+            terminalreporter.write_line(line, red=line == failed)
         terminalreporter.write_line(recorded)
 
     @pytest.hookimpl(trylast=True)
@@ -223,6 +236,8 @@ class Session:
             return
         # Not while tests run: they may wait for any of their children.
         Attendant(self._folder).finish()
+        with contextlib.suppress(OSError):
+            test_outcomes.save(self._folder, self._reports.outcomes)
         from clew.records.run.finish import conclude  # needed only at the end
 
         self._info = finish_run(self._folder, self._info, exit_code, conclude(self._folder))

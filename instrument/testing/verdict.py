@@ -11,7 +11,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from clew.instrument.testing.junit import annotate
@@ -21,6 +23,7 @@ from clew.records.run.directory import RunInfo
 if TYPE_CHECKING:
     from clew.instrument.testing.session import Options
 
+EMPTY: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 _FOUND = (0, 3)
 """Exit codes of `clew diff` with an answer: passed, and violated conditions."""
 
@@ -32,8 +35,8 @@ class Verdict(NamedTuple):
     """The line with the reason why the session fails."""
 
 
-def ask(root: Path, info: RunInfo, options: Options) -> Verdict:
-    """Compare a finished session; without a baseline, only the JUnit report is updated."""
+def ask(root: Path, info: RunInfo, options: Options, properties: Mapping[str, Mapping[str, str]] = EMPTY) -> Verdict:
+    """Compare a finished session; without a baseline, only the JUnit report is updated, with `properties` of tests."""
     about = {"clew_run": info.id} | ({"clew_commit": info.commit + "-dirty" * info.dirty} if info.commit else {})
     found: dict[str, Any] = {}
     lines: list[str] = []
@@ -48,7 +51,9 @@ def ask(root: Path, info: RunInfo, options: Options) -> Verdict:
             "clew_summary": found.get("sentence", lines[0]),
         }
     if options.report:
-        tests = {test["name"]: test["sentences"] for test in found.get("tests", [])}
+        tests: dict[str, dict[str, str]] = {test["name"]: dict(test["sentences"]) for test in found.get("tests", [])}
+        for node, values in properties.items():
+            tests[node] = {**tests.get(node, {}), **values}
         lines += annotate(options.report, about, tests)
     if options.summary and options.baseline:
         lines += _write(options.summary, found.get("markdown") or f"**clew**: {lines[0]}\n")

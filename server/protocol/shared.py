@@ -73,7 +73,7 @@ class ProcessRef:
 
 @dataclass(frozen=True)
 class Target:
-    """The start of a slice: exactly one of the five is given; else it is the last error of a failed test, or the newest
+    """The start of a slice: exactly one of the six is given; else it is the last error of a failed test, or the newest
     error line."""
 
     event: int | None = None
@@ -85,6 +85,8 @@ class Target:
     """`module:qualname`, for all its calls."""
     line: str | None = None
     """A whole log line, as an output channel or a terminal shows it; its time selects the run."""
+    test: str | None = None
+    """The id of a failed test, or its unique end."""
 
 
 @dataclass(frozen=True)

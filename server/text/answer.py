@@ -168,21 +168,21 @@ def told(verdict: Verdict) -> list[str]:
 
 def lines(verdict: Verdict, width: int = 0) -> Iterator[str]:
     """Yield the answer as lines for a terminal; `width` 0 folds none."""
-    yield from _folded(verdict.title, width)
+    yield from folded(verdict.title, width)
     yield ""
     for paragraph in brief(verdict):
-        yield from _folded(paragraph, width)
+        yield from folded(paragraph, width)
     rows = [(_time(step), step.reason, _place(step), _titled(step)) for step in verdict.steps]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
     numbered = zip(verdict.steps, rows, strict=True)
     if rows:
         yield ""
     for group, steps in groupby(numbered, key=lambda pair: pair[0].group):
-        yield from _folded(group, width)
+        yield from folded(group, width)
         for step, row in steps:
             yield from _notes([step.clock] if step.clock else [], width)
             head = f"  {row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  "
-            first, *rest = _folded(row[3], max(width - len(head), 20) if width else 0)
+            first, *rest = folded(row[3], max(width - len(head), 20) if width else 0)
             yield f"{head}{first}".rstrip()
             yield from (" " * len(head) + line for line in rest)
             yield from _notes(step.missing, width)
@@ -190,10 +190,11 @@ def lines(verdict: Verdict, width: int = 0) -> Iterator[str]:
 
 def _notes(sentences: list[str], width: int) -> Iterator[str]:
     for sentence in sentences:
-        yield from (f"  {line}" for line in _folded(sentence, width - 2 if width else 0))
+        yield from (f"  {line}" for line in folded(sentence, width - 2 if width else 0))
 
 
-def _folded(text: str, width: int) -> list[str]:
+def folded(text: str, width: int) -> list[str]:
+    """Return a paragraph as lines of at most `width` characters; 0 folds none."""
     if not width:
         return [text]
     return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
@@ -258,9 +259,9 @@ def code(text: str) -> str:
 
 def cause_lines(cause: ErrorCause, command: str, width: int = 0) -> Iterator[str]:
     """Yield the lines of a group of errors: their number and times, the verdict, and the command that explains one."""
-    yield from _folded(_counted(cause), width)
+    yield from folded(_counted(cause), width)
     for paragraph in [*brief(cause.verdict), f"look at one: `{command}`"]:
-        yield from (f"  {line}" for line in _folded(paragraph, width - 2 if width else 0))
+        yield from (f"  {line}" for line in folded(paragraph, width - 2 if width else 0))
 
 
 def _counted(cause: ErrorCause) -> str:

@@ -24,8 +24,8 @@ TEST = " (test)"
 """The suffix in the names of test calls."""
 
 
-def last_error(graph: ExecutionGraph) -> tuple[int, str] | None:
-    """Return the event and the name of the newest test that failed; None if none did.
+def last_error(graph: ExecutionGraph, node: str = "") -> tuple[int, str] | None:
+    """Return the event and the name of the newest test that failed, or of the one with an id; None if none did.
 
     The event is the test's newest error line in any thread or process, else its newest exception that left a function,
     else its end.
@@ -40,7 +40,7 @@ def last_error(graph: ExecutionGraph) -> tuple[int, str] | None:
         if call < 0 or not graph.sites[int(graph.site[call])].qualname.endswith(TEST):
             continue
         request = next((at for at in range(call, row) if graph.kind[at] == Kind.REQUEST), -1)
-        if request >= 0:
+        if request >= 0 and node in ("", graph.channel(request)):
             return _error_of(graph, request, row), graph.channel(request)
     return None
 

@@ -53,6 +53,8 @@ class Found:
     """Number of events of the target; `events` may have only the newest."""
     reasons: tuple[str, ...] = ()
     """For a log line: why the event is the likeliest of those that may have written it."""
+    test: str = ""
+    """The failed test that the target is the last error of."""
 
     @property
     def event(self) -> int:
@@ -84,6 +86,8 @@ def find_target(
         return _source_line(session, run, target.location, task, direction)
     if target.function is not None:
         return _function(session, run, target.function, task, direction)
+    if target.test is not None:
+        return _failed_test(run, target.test)
     return _newest_trouble(run)
 
 
@@ -241,6 +245,24 @@ def _function(session: Session, run: Run, label: str, task: Task, direction: Dir
     return Found(run, tuple(int(event) for event in newest_first), title, len(calls))
 
 
+def _failed_test(run: Run, asked: str) -> Found:
+    from clew.compare.failures.node_ids import find_node
+    from clew.compare.failures.recorded_tests import tests_of
+
+    tests = tests_of(run)
+    failed = {tests.nodes[test] for test in np.flatnonzero(tests.failed).tolist()}
+    node = find_node(tests.nodes, asked, failed)
+    found = last_error(run.graph, node) if node in failed else None
+    if found is None:
+        outcome = tests.outcomes[tests.nodes.index(node)] or "did not end"
+        others = f"; failed: {units.listed(sorted(failed)[:NEAR_MATCHES])}" if failed else "; no test failed"
+        more = f" and {len(failed) - NEAR_MATCHES:,} more" if len(failed) > NEAR_MATCHES else ""
+        raise NothingFound(f"{node} {outcome} in run {run.info.name}, so there is no failure to explain{others}{more}")
+    return Found(
+        run, (found[0],), f"{event_title(run.graph, found[0])}: the last error of {node}, which failed", test=node
+    )
+
+
 def _newest_trouble(run: Run) -> Found:
     """Return the last error of the newest failed test, else the newest of the error lines (logged or printed) and of the
     exceptions that ended a thread, a task or the program without an error line of their own, else the newest warning.
@@ -257,7 +279,8 @@ def _newest_trouble(run: Run) -> Found:
     of_test = last_error(graph) if run.info.exit_code != 0 else None
     if of_test is not None:
         event, name = of_test
-        return Found(run, (event,), f"{event_title(graph, event)}: the last error of {name}, which failed")
+        title = f"{event_title(graph, event)}: the last error of {name}, which failed"
+        return Found(run, (event,), title, test=name)
     for least in (ERROR, WARNING):
         found = by_time(graph, find_logs(graph, level=least))
         if least == ERROR:

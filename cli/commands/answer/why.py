@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from clew.cli.output.absence import absence_options, why_not
+from clew.cli.output.failed_tests import failed_nodes, print_failed
 from clew.cli.output.options import (
     json_option,
     open_session,
@@ -31,6 +33,13 @@ STEPS = 1000
 @click.argument("text", required=False)
 @click.option("--at", metavar="FILE:LINE", help="A line of a log file, a logging call, or a function's last call.")
 @click.option("--event", type=int, help="An event, by its number in the run (see the JSON output).")
+@click.option(
+    "--test",
+    metavar="NODEID",
+    shell_complete=failed_nodes,
+    help="A failed test of `pytest --clew`, by the end of its id.",
+)
+@click.option("--failed", is_flag=True, help="List the suspects of every failed test of the run.")
 @click.option("--all", "every", is_flag=True, help="Explain every matching log line, not only the newest.")
 @click.option("--errors", is_flag=True, help="Group all errors of the run by their cause.")
 @click.option("--causes", is_flag=True, help="Also list every recorded cause, with counts, and the whole chain.")
@@ -50,6 +59,8 @@ def why(
     text: str | None,
     at: str | None,
     event: int | None,
+    test: str | None,
+    failed: bool,
     every: bool,
     errors: bool,
     causes: bool,
@@ -70,12 +81,17 @@ def why(
     command would record it). The steps after it are grouped by request or task; each has its time, the kind of the
     reason (data, resource, control, call, scheduling) and a line of the program.
 
+    For a failed test, the answer begins with its exception and the suspects, the functions that may have made it fail. The
+    traceback, the calls of failing and passing tests, and edits since the test passed rank them.
+
     \b
     Examples:
       clew why 'Write request failed'
       clew why server.log:17
       grep -m1 'timed out' server.log.1 | clew why -
       clew why --at chunkstore/client.py:42 --run before
+      clew why --test test_cart.py::test_total
+      clew why --failed
       clew why --errors
       clew why 'timed out' --all --json
       clew why 'timed out' --causes
@@ -89,6 +105,8 @@ def why(
             "--not",
             TEXT=text,
             at=at,
+            test=test,
+            failed=failed,
             all=every,
             errors=errors,
             causes=causes,
@@ -102,7 +120,9 @@ def why(
     from clew.graph.ops.facts.unfollowed import unfollowed_at
     from clew.server.session.session import Task
     from clew.server.text.chain import causes_of
+    from clew.server.text.failed_test import with_failed_test
     from clew.server.views.answer import verdict
+    from clew.server.views.failed_test import failed_test
     from clew.server.views.target import find_target
     from clew.server.views.why import explain
 
@@ -112,13 +132,22 @@ def why(
         raise click.UsageError("--request is only for --not")
     if errors:
         _refuse(
-            "--errors", TEXT=text, at=at, event=event, all=every, causes=causes, steps=steps_at_most, baseline=baseline
-        )
+            "--errors", TEXT=text, at=at, event=event, test=test, failed=failed, all=every, causes=causes,
+            steps=steps_at_most, baseline=baseline,
+        )  # fmt: skip
+    if failed:
+        _refuse(
+            "--failed", TEXT=text, at=at, event=event, test=test, all=every, causes=causes, steps=steps_at_most,
+            baseline=baseline,
+        )  # fmt: skip
     session = open_session(workspace)
+    if failed:
+        print_failed(session, run or "", as_json=as_json, as_markdown=as_markdown)
+        return
     if errors:
         _errors(session, run or "", as_json=as_json, as_markdown=as_markdown)
         return
-    found = find_target(session, run or "", target_of(text, at, event), Task(), every=every)
+    found = find_target(session, run or "", target_of(text, at, event, test), Task(), every=every)
     graph = found.run.graph
     usual = session.open(baseline, Task()).graph if baseline else None
     print_live_note(found.run)
@@ -129,11 +158,17 @@ def why(
         for one in found.events
         if causes or steps_at_most or as_json
     }
+    of_test = failed_test(found.run, found.test) if found.test else None
+    if of_test is not None:
+        whole = {one: replace(it, answer=with_failed_test(it.answer, of_test)) for one, it in whole.items()}
     if as_json:
         made = [answers.Causes(one, it.title, it.answer, listed[one]) if causes else it for one, it in whole.items()]
         print_json({"run": session.ref(found.run), "matches": found.matches, "answers": made})
         return
-    verdicts = [whole[one].answer if one in whole else verdict(graph, one, usual) for one in found.events]
+    verdicts = [
+        whole[one].answer if one in whole else with_failed_test(verdict(graph, one, usual), of_test)
+        for one in found.events
+    ]
     if as_markdown:
         click.echo("\n---\n\n".join(it.markdown for it in verdicts), nl=False)
         return
@@ -141,6 +176,9 @@ def why(
     click.echo(_head(found))
     for it in verdicts:
         click.echo()
+        if it.failedTest is not None:
+            answers.print_failed_test(it.failedTest)
+            click.echo()
         answers.print_verdict(it)
         if unfollowed_at(graph, it.event) is not None:
             if it.event in whole:

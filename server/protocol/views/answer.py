@@ -48,6 +48,44 @@ class OtherFinding:
 
 
 @dataclass(frozen=True)
+class TestSuspect:
+    """A function that may have made a test fail."""
+
+    function: str
+    """`module:qualname`."""
+    title: str
+    """The function's name for a line of text."""
+    evidence: list[str]
+    """Phrases, the strongest first."""
+    location: Location | None = None
+    """The line to look at first: the one in the traceback, else the first of the function."""
+
+
+@dataclass(frozen=True)
+class FailedTest:
+    """Why a test failed: its exception, and the functions of the program that may have made it fail."""
+
+    test: str
+    """The id of the test."""
+    outcome: str
+    """"failed", "failed at setup" or "failed at teardown"."""
+    exception: str
+    """Its type and message; "" if it was not recorded."""
+    suspects: list[TestSuspect]
+    """The likeliest first."""
+    sure: str
+    """How sure the list is, as a sentence."""
+    location: Location | None = None
+    """The line of the test, or of its fixture, that failed."""
+    raised: Location | None = None
+    """The line of the program, or of the test, where the exception was raised; libraries are skipped."""
+    moreSuspects: int = 0
+    """The number of omitted suspects."""
+    limits: list[str] = field(default_factory=list)
+    """Sentences about what the list may miss."""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """Why an event happened."""
 
@@ -71,6 +109,8 @@ class Verdict:
     others: list[OtherFinding] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
     """Sentences about what clew does not follow and the answer therefore may miss; shown before the verdict."""
+    failedTest: FailedTest | None = None
+    """The failed test that the event belongs to, if the question was about one."""
     markdown: str = ""
     """The whole answer for a ticket."""
 

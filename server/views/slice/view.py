@@ -22,8 +22,10 @@ from clew.server.protocol.views.slice import Numbers, SliceParams, SliceResult
 from clew.server.session import answer_process
 from clew.server.session.session import Session, Task, which_of
 from clew.server.text.chain import chain_of
+from clew.server.text.failed_test import with_failed_test
 from clew.server.text.gaps import machines, missing, processes
 from clew.server.views.answer import verdict
+from clew.server.views.failed_test import failed_test
 from clew.server.views.slice.events import draw_events
 from clew.server.views.slice.labels import draw_labels
 from clew.server.views.slice.model import Focus
@@ -50,13 +52,17 @@ def _of_target(session: Session, params: SliceParams, task: Task, *, apart: bool
         return _nothing(session, params, str(nothing), task)
     slice_ = _sliced(found, params, task)
     if apart and slice_.count >= answer_process.LARGE:
-        which, start = which_of(found.run), (found.events, found.title, found.matches)
+        which, start = which_of(found.run), (found.events, found.title, found.matches, found.reasons, found.test)
         return answer_process.answered(session, [which], task, _of_start, which, start, params)
     return _drawn(session, found, slice_, params, task, began=began)
 
 
 def _of_start(
-    session: Session, which: str, start: tuple[tuple[int, ...], str, int], params: SliceParams, task: Task
+    session: Session,
+    which: str,
+    start: tuple[tuple[int, ...], str, int, tuple[str, ...], str],
+    params: SliceParams,
+    task: Task,
 ) -> SliceResult:
     """`start` is the target's data."""
     began = time.perf_counter_ns()
@@ -83,6 +89,8 @@ def _drawn(
         steps = why(graph, found.event)
         focus = Focus(found.events, steps, critical_path(graph, slice_))
         answered = verdict(graph, found.event) if params.direction == "backward" else None
+        if answered is not None and found.test:
+            answered = with_failed_test(answered, failed_test(run, found.test))
     task.phase("aggregating")
     with task.interruptible():
         gone = missing(graph, touching(graph, slice_.holds))

@@ -306,7 +306,7 @@ export interface ProcessRef {
 }
 
 /**
- * The start of a slice: exactly one of the five is given; else it is the last error of a failed test, or the newest
+ * The start of a slice: exactly one of the six is given; else it is the last error of a failed test, or the newest
  * error line.
  */
 export interface Target {
@@ -319,6 +319,8 @@ export interface Target {
   function?: string | null;
   /** A whole log line, as an output channel or a terminal shows it; its time selects the run. */
   line?: string | null;
+  /** The id of a failed test, or its unique end. */
+  test?: string | null;
 }
 
 /** Replaces the result of a failed request: a sentence for the user, never a traceback. */
@@ -436,6 +438,40 @@ export interface OtherFinding {
   events: number[];
 }
 
+/** A function that may have made a test fail. */
+export interface TestSuspect {
+  /** `module:qualname`. */
+  function: string;
+  /** The function's name for a line of text. */
+  title: string;
+  /** Phrases, the strongest first. */
+  evidence: string[];
+  /** The line to look at first: the one in the traceback, else the first of the function. */
+  location: Location | null;
+}
+
+/** Why a test failed: its exception, and the functions of the program that may have made it fail. */
+export interface FailedTest {
+  /** The id of the test. */
+  test: string;
+  /** "failed", "failed at setup" or "failed at teardown". */
+  outcome: string;
+  /** Its type and message; "" if it was not recorded. */
+  exception: string;
+  /** The likeliest first. */
+  suspects: TestSuspect[];
+  /** How sure the list is, as a sentence. */
+  sure: string;
+  /** The line of the test, or of its fixture, that failed. */
+  location: Location | null;
+  /** The line of the program, or of the test, where the exception was raised; libraries are skipped. */
+  raised: Location | null;
+  /** The number of omitted suspects. */
+  moreSuspects: number;
+  /** Sentences about what the list may miss. */
+  limits: string[];
+}
+
 /** Why an event happened. */
 export interface Verdict {
   event: number;
@@ -458,6 +494,8 @@ export interface Verdict {
   others: OtherFinding[];
   /** Sentences about what clew does not follow and the answer therefore may miss; shown before the verdict. */
   limits: string[];
+  /** The failed test that the event belongs to, if the question was about one. */
+  failedTest: FailedTest | null;
   /** The whole answer for a ticket. */
   markdown: string;
 }

@@ -123,6 +123,7 @@ export function verdict(more: Partial<Verdict> = {}): Verdict {
     others: [],
     limits: [],
     markdown: "**Why: ERROR timed out**\n",
+    failedTest: null,
     ...more,
   };
 }

@@ -1,0 +1,1 @@
+"""Rank the functions that may have made a test fail."""

@@ -1,0 +1,212 @@
+"""Rank the functions of the program that may have made a test fail, each with its evidence in words.
+
+Score: Ochiai's coefficient over the calls of the session's tests, plus a smaller weight for a place in the traceback (the
+innermost function has most of it), plus a still smaller one for words that the function's name shares with the test. What
+changed since the test passed comes before everything else. Equal functions are ranked by distance: first the one that
+returned last. The weights were chosen on mutants of simpy, schedule, transitions, jinja2 and click.
+
+Invariants: the same recorded tests give the same order. Functions that did not run in the test are suspects only if they
+are in its traceback.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from clew.compare.failures.recorded_tests import FAILED, I64, Function, Mask, RecordedTests
+from clew.compare.failures.shared_words import share, words
+from clew.compare.failures.source_changes import changes
+from clew.compare.failures.spectrum import F64, likeness, ochiai
+from clew.compare.failures.traceback_frames import failing_line, traced
+from clew.compare.sessions.test_units import PASSED
+from clew.records.format.failed_phase import FailedPhase, Frame
+
+TRACEBACK, INWARD = 0.2, 0.5
+"""The weight of the innermost function of the traceback, and the ratio from each to the next one outside of it."""
+WORDS = 0.05
+OTHERS = 0.3
+"""The weight of a test that failed otherwise: by an exception of another type, or from another function of the program."""
+CHANGED = 2.0
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A function that may have made the test fail."""
+
+    function: Function
+    line: int
+    """The line to look at first: the one in the traceback, else the first of the function."""
+    score: float
+    evidence: tuple[str, ...]
+    """Phrases, the strongest first."""
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """The answer for one failed test."""
+
+    node: str
+    outcome: str
+    failed: FailedPhase | None
+    """The exception that failed it; None if it was not recorded."""
+    at: Frame | None
+    """The line of the test, or of its fixture, that failed."""
+    suspects: tuple[Suspect, ...]
+    """All of them, the likeliest first."""
+    failing: int
+    passing: int
+    """How many failing and how many passing tests were compared."""
+    limits: tuple[str, ...] = field(default=())
+    """Sentences about what the ranking misses."""
+
+
+def suspects_of(tests: RecordedTests, test: int) -> Suspects:
+    """Rank the suspects of a test, given by its index, with what was edited since an earlier session in which it passed."""
+    run = tests.run
+    files = {tests.functions[number].file for number in tests.called(test).tolist()}
+    failed = tests.failures.get(test)
+    files |= {one.function.file for one in traced(tests, failed)} if failed is not None else set()
+    edits = changes(run.folder, run.info, tests.nodes[test], sorted(files))
+    found = rank(tests, test, edits.functions if edits is not None else {})
+    if edits is None or not edits.outside:
+        return found
+    names = ", ".join(os.path.basename(file) for file in edits.outside[:3])
+    more = f" and {len(edits.outside) - 3:,} more" if len(edits.outside) > 3 else ""
+    outside = f"{names}{more} also changed outside of functions since the test passed ({edits.since.title})."
+    return replace(found, limits=(*found.limits, outside))
+
+
+def rank(tests: RecordedTests, test: int, changed: Mapping[tuple[str, str], str] | None = None) -> Suspects:
+    """Rank the suspects of a test, given by its index.
+
+    `changed` has, for each function that was edited since the test passed (by file and qualified name), the phrase about it.
+    """
+    failed = tests.failures.get(test)
+    frames = traced(tests, failed) if failed is not None else []
+    called = tests.called(test)
+    passed, failing = tests.passed, tests.failed.copy()
+    failing[test] = True
+    by_failing, by_passing = tests.counts(failing), tests.counts(passed)
+    alike = likeness(tests.pairs, len(tests.nodes), called) * passed
+    weighed = np.bincount(tests.pairs[:, 1], alike[tests.pairs[:, 0]], len(tests.functions))
+    weights = np.where(_alike(tests, test), 1.0, OTHERS) * failing
+    by_failures = np.bincount(tests.pairs[:, 1], weights[tests.pairs[:, 0]], len(tests.functions))
+    scores = ochiai(by_failures, weighed, float(weights.sum()))
+    returned, left = _ends(tests, test)
+    told = words(f"{tests.nodes[test]} {failed.raised[0].message if failed is not None and failed.raised else ''}")
+    counted = (int(failing.sum()), int(passed.sum()))
+    places = {one.function[:2]: (place, one) for place, one in enumerate(frames)}
+    found: list[tuple[tuple[float, float, float], Suspect]] = []
+    numbers = {tests.functions[number][:2]: number for number in called.tolist()}
+    for function in [tests.functions[number] for number in called.tolist()] + [
+        one.function for one in frames if one.function[:2] not in numbers
+    ]:
+        number = numbers.get(function[:2], -1)
+        place, frame = places.get(function[:2], (-1, None))
+        edited = (changed or {}).get(function[:2], "")
+        common = words(function.qualname.rpartition(".")[2]) & told
+        score = (
+            (float(scores[number]) if number >= 0 else 0.0)
+            + (TRACEBACK * INWARD**place if frame is not None else 0.0)
+            + WORDS * share(words(function.qualname), told)
+            + CHANGED * bool(edited)
+        )
+        phrases = [edited] if edited else []
+        phrases += [frame.evidence] if frame is not None else []
+        if number >= 0:
+            phrases.append(_ran(int(by_failing[number]), int(by_passing[number]), counted))
+            if left[number] and frame is None:
+                phrases.append("an exception left it that was handled in the test")
+        if common:
+            phrases.append(f"the test names {_quoted(common)}")
+        suspect = Suspect(function, frame.line if frame is not None else function.line, score, tuple(phrases))
+        ended = float(returned[number]) if number >= 0 else 0.0
+        found.append(((-round(score, 9), float(place) if frame is not None else np.inf, -ended), suspect))
+    found.sort(key=lambda each: (each[0], each[1].function))
+    suspects = tuple(suspect for _, suspect in found)
+    return Suspects(
+        node=tests.nodes[test],
+        outcome=tests.outcomes[test],
+        failed=failed,
+        at=failing_line(tests, failed) if failed is not None else None,
+        suspects=suspects,
+        failing=counted[0],
+        passing=counted[1],
+        limits=tuple(_limits(tests, test, suspects, counted)),
+    )
+
+
+def _alike(tests: RecordedTests, test: int) -> Mask:
+    """Return which tests failed as a test did, the test itself included."""
+    own = _kind(tests, test)
+    alike = np.array([_kind(tests, other) == own for other in range(len(tests.nodes))], bool)
+    alike[test] = True
+    return alike
+
+
+def _kind(tests: RecordedTests, test: int) -> tuple[str, tuple[str, str] | None] | None:
+    """Return the type of the exception that failed a test, and the innermost function of the program that it left."""
+    failed = tests.failures.get(test)
+    if failed is None or not failed.raised:
+        return None
+    frames = traced(tests, failed._replace(raised=failed.raised[:1]))
+    return failed.raised[0].type, frames[0].function[:2] if frames else None
+
+
+def failed_tests(tests: RecordedTests) -> list[int]:
+    """Return the tests that failed, in the order in which they ran."""
+    return np.flatnonzero(tests.failed).tolist()
+
+
+def _ends(tests: RecordedTests, test: int) -> tuple[F64, I64]:
+    """Return when each function returned last in a test, in ns since its start, and how often an exception left it."""
+    at = tests.flows.places(test)
+    of = tests.call_function[at]
+    mine = np.flatnonzero(of >= 0)
+    returned = np.zeros(len(tests.functions))
+    ends = (tests.flows.begin_ns[at] + tests.flows.total_ns[at])[mine]
+    np.maximum.at(returned, of[mine], ends)
+    left = np.bincount(of[mine], tests.flows.failed[at][mine], len(tests.functions))
+    return returned, left.astype(np.int64)
+
+
+def _ran(failed: int, passed: int, counted: tuple[int, int]) -> str:
+    failing, passing = counted
+    if failing == 1 and passing == 0:
+        return "ran in this test"
+    what = f"ran in {failed:,} of {failing:,} failing"
+    if not passing:
+        return f"{what} tests"
+    return f"{what} and {passed:,} of {passing:,} passing tests"
+
+
+def _quoted(found: frozenset[str]) -> str:
+    return ", ".join(f"“{word}”" for word in sorted(found))
+
+
+def _limits(tests: RecordedTests, test: int, suspects: tuple[Suspect, ...], counted: tuple[int, int]) -> list[str]:
+    limits = []
+    if test not in tests.failures and tests.outcomes[test].startswith(FAILED):
+        limits.append("The exception that failed the test was not recorded.")
+    if not suspects:
+        limits.append(
+            "No function of the program ran in the test, as far as it was recorded: by default, only functions below the "
+            "root folder of the tests are."
+        )
+    elif not counted[1]:
+        limits.append(f"No test {PASSED} in this session, so calls tell little apart: run more tests with it.")
+    skipped = sorted(set(_counted(tests)))
+    if skipped:
+        more = f" and {len(skipped) - 3:,} more" if len(skipped) > 3 else ""
+        limits.append(f"Calls of {', '.join(skipped[:3])}{more} were only counted, so they may be missing here.")
+    return limits
+
+
+def _counted(tests: RecordedTests) -> list[str]:
+    graph = tests.run.graph
+    sites = [graph.sites[site] for site in graph.counted]
+    return [site.qualname for site in sites if tests.is_program(site.file)]

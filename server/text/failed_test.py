@@ -1,0 +1,100 @@
+"""Turn the answer for a failed test into lines for a terminal and a report, and Markdown for a ticket or a hover."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+
+from clew.server.protocol.shared import Location
+from clew.server.protocol.views.answer import FailedTest, Verdict
+from clew.server.text import units
+from clew.server.text.answer import code, escaped, folded, markdown
+
+MOST_REPORTED = 4
+"""The suspects in a report of pytest, which has one more line."""
+
+
+def with_failed_test(verdict: Verdict, failed: FailedTest | None) -> Verdict:
+    """Return a verdict with the answer for the test that the event belongs to, also in its Markdown."""
+    if failed is None:
+        return verdict
+    return replace(verdict, failedTest=failed, markdown=f"{markdown_of(failed)}\n---\n\n{markdown(verdict)}")
+
+
+def lines(failed: FailedTest, width: int = 0) -> Iterator[str]:
+    """Yield the answer as lines for a terminal; `width` 0 folds none."""
+    yield from folded(headline(failed), width)
+    yield ""
+    for limit in failed.limits:
+        yield from folded(limit, width)
+    rows = _rows(failed)
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
+    for number, (title, place, evidence) in enumerate(rows, 1):
+        head = f"  {number:>2}  {title:<{widths[0]}}  {place:<{widths[1]}}  "
+        first, *rest = folded(evidence, max(width - len(head), 30) if width else 0)
+        yield f"{head}{first}".rstrip()
+        yield from (" " * len(head) + line for line in rest)
+    if failed.moreSuspects:
+        yield f"      and {units.count(failed.moreSuspects, 'more function')} that ran in the test"
+    yield from folded(f"How sure: {failed.sure}", width)
+
+
+def headline(failed: FailedTest) -> str:
+    """Return the test, its outcome, the exception and where it failed, as one line."""
+    exception = f": {failed.exception}" if failed.exception else ""
+    return f"{units.printable(failed.test)} {failed.outcome}{exception}{_at(failed.location)}"
+
+
+def report_lines(failed: FailedTest) -> list[str]:
+    """Return at most five lines for the section of a failed test in pytest's report; none without suspects."""
+    if not failed.suspects:
+        return []
+    rows = _rows(failed)[:MOST_REPORTED]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
+    found = [
+        f"{number}  {title:<{widths[0]}}  {place:<{widths[1]}}  {evidence}".rstrip()
+        for number, (title, place, evidence) in enumerate(rows, 1)
+    ]
+    more = failed.moreSuspects + len(failed.suspects) - len(rows)
+    others = f"{units.count(more, 'more function')} ran in the test; " if more else ""
+    return [*found, f"{others}details: `{command(failed.test)}`"]
+
+
+def brief(failed: FailedTest, at_most: int = MOST_REPORTED) -> str:
+    """Return the first suspects as one line."""
+    return "; ".join(f"{title} ({place})" for title, place, _ in _rows(failed)[:at_most])
+
+
+def command(test: str) -> str:
+    return f"clew why --test {shlex.quote(test)}"
+
+
+def markdown_of(failed: FailedTest) -> str:
+    """Return the answer in Markdown."""
+    parts = [f"**{escaped(headline(failed))}**"]
+    parts += [f"> {escaped(limit)}" for limit in failed.limits]
+    if failed.suspects:
+        parts.append("Suspects:")
+        parts.append(
+            "\n".join(
+                f"{number}. {code(title)} ({code(place)}): {escaped(evidence)}"
+                for number, (title, place, evidence) in enumerate(_rows(failed), 1)
+            )
+        )
+    if failed.moreSuspects:
+        parts.append(f"{units.count(failed.moreSuspects, 'more function')} ran in the test.")
+    parts.append(f"How sure: {escaped(failed.sure)}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(failed: FailedTest) -> list[tuple[str, str, str]]:
+    return [(each.title, _place(each.location), "; ".join(each.evidence)) for each in failed.suspects]
+
+
+def _place(location: Location | None) -> str:
+    return units.place(location.path, location.line) if location is not None else ""
+
+
+def _at(location: Location | None) -> str:
+    return f" ({_place(location)})" if location is not None else ""
