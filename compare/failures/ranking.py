@@ -1,7 +1,8 @@
 """Rank the functions of the program that may have made a test fail, each with its evidence in words.
 
-Score: Ochiai's coefficient over the calls of the session's tests, plus a smaller weight for a place in the traceback (the
-innermost function has most of it), plus a still smaller one for words that the function's name shares with the test. What
+Score: Ochiai's coefficient over the calls of the session's tests; plus that of what the function did in the test (its most
+telling behaviour), with a smaller weight; plus a weight for a place in the traceback (the innermost function has most of it);
+plus one for words that the function's name shares with the test. What
 changed since the test passed comes before everything else. Equal functions are ranked by distance: first the one that
 returned last. The weights were chosen on mutants of simpy, schedule, transitions, jinja2 and click.
 
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from clew.compare.failures.behaviours import KINDS
 from clew.compare.failures.recorded_tests import FAILED, I64, Function, Mask, RecordedTests
 from clew.compare.failures.shared_words import share, words
 from clew.compare.failures.source_changes import changes
@@ -28,6 +30,9 @@ from clew.records.format.failed_phase import FailedPhase, Frame
 TRACEBACK, INWARD = 0.2, 0.5
 """The weight of the innermost function of the traceback, and the ratio from each to the next one outside of it."""
 WORDS = 0.05
+BEHAVIOUR = 0.4
+TELLING = 0.1
+"""By how much the coefficient of a behaviour must exceed that of the function itself to be told."""
 OTHERS = 0.3
 """The weight of a test that failed otherwise: by an exception of another type, or from another function of the program."""
 CHANGED = 2.0
@@ -87,39 +92,30 @@ def rank(tests: RecordedTests, test: int, changed: Mapping[tuple[str, str], str]
     """
     failed = tests.failures.get(test)
     frames = traced(tests, failed) if failed is not None else []
-    called = tests.called(test)
-    passed, failing = tests.passed, tests.failed.copy()
-    failing[test] = True
-    by_failing, by_passing = tests.counts(failing), tests.counts(passed)
-    alike = likeness(tests.pairs, len(tests.nodes), called) * passed
-    weighed = np.bincount(tests.pairs[:, 1], alike[tests.pairs[:, 0]], len(tests.functions))
-    weights = np.where(_alike(tests, test), 1.0, OTHERS) * failing
-    by_failures = np.bincount(tests.pairs[:, 1], weights[tests.pairs[:, 0]], len(tests.functions))
-    scores = ochiai(by_failures, weighed, float(weights.sum()))
+    sides = _Sides(tests, test)
     returned, left = _ends(tests, test)
     told = words(f"{tests.nodes[test]} {failed.raised[0].message if failed is not None and failed.raised else ''}")
-    counted = (int(failing.sum()), int(passed.sum()))
     places = {one.function[:2]: (place, one) for place, one in enumerate(frames)}
+    numbers = {tests.functions[number][:2]: number for number in tests.called(test).tolist()}
+    functions = [tests.functions[number] for number in numbers.values()]
+    functions += [one.function for one in frames if one.function[:2] not in numbers]
     found: list[tuple[tuple[float, float, float], Suspect]] = []
-    numbers = {tests.functions[number][:2]: number for number in called.tolist()}
-    for function in [tests.functions[number] for number in called.tolist()] + [
-        one.function for one in frames if one.function[:2] not in numbers
-    ]:
+    for function in functions:
         number = numbers.get(function[:2], -1)
         place, frame = places.get(function[:2], (-1, None))
         edited = (changed or {}).get(function[:2], "")
         common = words(function.qualname.rpartition(".")[2]) & told
-        score = (
-            (float(scores[number]) if number >= 0 else 0.0)
-            + (TRACEBACK * INWARD**place if frame is not None else 0.0)
-            + WORDS * share(words(function.qualname), told)
-            + CHANGED * bool(edited)
-        )
+        score = WORDS * share(words(function.qualname), told) + CHANGED * bool(edited)
         phrases = [edited] if edited else []
-        phrases += [frame.evidence] if frame is not None else []
+        if frame is not None:
+            score += TRACEBACK * INWARD**place
+            phrases.append(frame.evidence)
         if number >= 0:
-            phrases.append(_ran(int(by_failing[number]), int(by_passing[number]), counted))
-            if left[number] and frame is None:
+            score += float(sides.scores[number]) + BEHAVIOUR * float(sides.behaviour[number])
+            phrases.append(sides.ran(number))
+            telling = sides.behaved(number)
+            phrases += [telling] if telling else []
+            if left[number] and frame is None and not telling:
                 phrases.append("an exception left it that was handled in the test")
         if common:
             phrases.append(f"the test names {_quoted(common)}")
@@ -134,10 +130,73 @@ def rank(tests: RecordedTests, test: int, changed: Mapping[tuple[str, str], str]
         failed=failed,
         at=failing_line(tests, failed) if failed is not None else None,
         suspects=suspects,
-        failing=counted[0],
-        passing=counted[1],
-        limits=tuple(_limits(tests, test, suspects, counted)),
+        failing=sides.failing,
+        passing=sides.passing,
+        limits=tuple(_limits(tests, test, suspects, sides.passing)),
     )
+
+
+class _Sides:
+    """The failing and the passing tests, weighed for one failed test, and the scores that follow."""
+
+    def __init__(self, tests: RecordedTests, test: int) -> None:
+        self._tests = tests
+        passed, failing = tests.passed, tests.failed.copy()
+        failing[test] = True
+        self.failing, self.passing = int(failing.sum()), int(passed.sum())
+        self._masks = failing, passed
+        called = tests.called(test)
+        weights = (
+            np.where(_alike(tests, test), 1.0, OTHERS) * failing,
+            likeness(tests.pairs, len(tests.nodes), called) * passed,
+        )
+        behaviours = tests.behaviours
+        self.scores = _scored(tests.pairs, len(tests.functions), weights)
+        self._telling = _scored(behaviours.pairs, len(behaviours.function), weights)
+        """The score of each behaviour."""
+        own = behaviours.pairs[behaviours.pairs[:, 0] == test, 1]
+        own = own[np.argsort(self._telling[own], kind="stable")]
+        self._best = np.full(len(tests.functions), -1, np.int64)
+        """The most telling behaviour of each function in the test."""
+        self._best[behaviours.function[own]] = own
+        self.behaviour = (
+            np.where(self._best >= 0, self._telling[self._best], 0.0) if len(own) else np.zeros(len(self._best))
+        )
+
+    def ran(self, number: int) -> str:
+        """Return in how many tests a function ran."""
+        if self.failing == 1 and not self.passing:
+            return "ran in this test"
+        return f"ran in {self._in_tests(self._tests.pairs, number)}"
+
+    def behaved(self, number: int) -> str:
+        """Return what a function did in the test that says more than that it ran; "" for nothing."""
+        best = int(self._best[number])
+        if best < 0 or not self.passing or self._telling[best] < self.scores[number] + TELLING:
+            return ""
+        behaviours = self._tests.behaviours
+        match KINDS[behaviours.kind[best]]:
+            case "call":
+                what = f"called {self._tests.flows.labels[behaviours.callee[best]].rpartition(':')[2]}"
+            case "order":
+                what = "made its calls in this order"
+            case "leaf":
+                what = "called nothing"
+            case "raise":
+                what = "was left by an exception"
+        return f"{what} in {self._in_tests(behaviours.pairs, best)}"
+
+    def _in_tests(self, pairs: I64, number: int) -> str:
+        tests = pairs[pairs[:, 1] == number, 0]
+        failed, passed = (int(mask[tests].sum()) for mask in self._masks)
+        if not self.passing:
+            return f"{failed:,} of {self.failing:,} failing tests"
+        return f"{failed:,} of {self.failing:,} failing and {passed:,} of {self.passing:,} passing tests"
+
+
+def _scored(pairs: I64, size: int, weights: tuple[F64, F64]) -> F64:
+    failed, passed = (np.bincount(pairs[:, 1], weight[pairs[:, 0]], size) for weight in weights)
+    return ochiai(failed, passed, float(weights[0].sum()))
 
 
 def _alike(tests: RecordedTests, test: int) -> Mask:
@@ -174,21 +233,11 @@ def _ends(tests: RecordedTests, test: int) -> tuple[F64, I64]:
     return returned, left.astype(np.int64)
 
 
-def _ran(failed: int, passed: int, counted: tuple[int, int]) -> str:
-    failing, passing = counted
-    if failing == 1 and passing == 0:
-        return "ran in this test"
-    what = f"ran in {failed:,} of {failing:,} failing"
-    if not passing:
-        return f"{what} tests"
-    return f"{what} and {passed:,} of {passing:,} passing tests"
-
-
 def _quoted(found: frozenset[str]) -> str:
     return ", ".join(f"“{word}”" for word in sorted(found))
 
 
-def _limits(tests: RecordedTests, test: int, suspects: tuple[Suspect, ...], counted: tuple[int, int]) -> list[str]:
+def _limits(tests: RecordedTests, test: int, suspects: tuple[Suspect, ...], passing: int) -> list[str]:
     limits = []
     if test not in tests.failures and tests.outcomes[test].startswith(FAILED):
         limits.append("The exception that failed the test was not recorded.")
@@ -197,7 +246,7 @@ def _limits(tests: RecordedTests, test: int, suspects: tuple[Suspect, ...], coun
             "No function of the program ran in the test, as far as it was recorded: by default, only functions below the "
             "root folder of the tests are."
         )
-    elif not counted[1]:
+    elif not passing:
         limits.append(f"No test {PASSED} in this session, so calls tell little apart: run more tests with it.")
     skipped = sorted(set(_counted(tests)))
     if skipped:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from clew.compare.failures.behaviours import Behaviours, behaviours_of
 from clew.compare.sessions.test_units import PASSED, outcomes_of
 from clew.graph.model.graph import ExecutionGraph, Site
 from clew.graph.model.open_run import OpenRun
@@ -61,6 +62,7 @@ class RecordedTests:
     """The function of each call of the flows; -1 for a call outside of the program."""
     pairs: I64
     """Which test called which function: two columns, each pair once."""
+    behaviours: Behaviours
     failures: dict[int, FailedPhase]
     """The failed phase of each test that has one, the first of several."""
     test_files: frozenset[str]
@@ -118,9 +120,12 @@ def _read(run: OpenRun) -> RecordedTests:
     test_files = frozenset(site.file for site in graph.sites if site.qualname.endswith(TEST))
     functions, of_site = _functions(graph, test_files, run.info.workspace)
     call_function = of_site[graph.site[flows.event]] if len(flows.event) else np.zeros(0, np.int64)
-    call_function[_outside(flows)] = -1
+    owner = flows.of_call(np.arange(len(flows.label)))
+    above = np.where(flows.parent >= 0, flows.parent + flows.first[owner], -1)
+    outside = _outside(flows, above)
+    call_function[outside] = -1
     in_program = np.flatnonzero(call_function >= 0)
-    pairs = np.stack((flows.of_call(in_program), call_function[in_program]), axis=1)
+    pairs = np.stack((owner[in_program], call_function[in_program]), axis=1)
     return RecordedTests(
         run=run,
         flows=flows,
@@ -129,14 +134,14 @@ def _read(run: OpenRun) -> RecordedTests:
         functions=functions,
         call_function=call_function,
         pairs=np.unique(pairs, axis=0) if len(pairs) else pairs,
+        behaviours=behaviours_of(flows, call_function, outside, owner, above),
         failures=_failures(graph, flows),
         test_files=test_files,
     )
 
 
-def _outside(flows: Flows) -> Mask:
+def _outside(flows: Flows, above: I64) -> Mask:
     """Return the calls that are no part of a test: those of its report, after its phases, and of explained assertions."""
-    above = np.where(flows.parent >= 0, flows.parent + flows.first[flows.of_call(np.arange(len(flows.label)))], -1)
     is_phase, is_explanation = (
         np.array([label in names for label in flows.labels], bool)[flows.label] for names in (_PHASES, _EXPLANATION)
     )

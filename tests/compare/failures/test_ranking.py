@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.compare.failures.ranking import INWARD, OTHERS, TRACEBACK, WORDS, rank
+from clew.compare.failures.behaviours import Behaviours
+from clew.compare.failures.ranking import BEHAVIOUR, INWARD, OTHERS, TRACEBACK, WORDS, rank
 from clew.compare.failures.recorded_tests import Function, RecordedTests, is_program
 from clew.compare.failures.traceback_frames import plain
 from clew.records.format.failed_phase import FailedPhase, Frame, Raised
@@ -34,6 +35,11 @@ def made(session: list[tuple[str, dict[int, int], list[int]]]) -> RecordedTests:
         failed=np.zeros(len(calls), bool),
     )
     pairs = [(test, function) for test, (_, called, _) in enumerate(session) for function in sorted(called)]
+    did = [
+        (test, behaviour(function, end))
+        for test, (_, called, _) in enumerate(session)
+        for function, end in called.items()
+    ]
     failures = {
         test: FailedPhase("call", (Raised("ValueError", "", "", tuple(frames(inside))),))
         for test, (outcome, _, inside) in enumerate(session)
@@ -49,9 +55,20 @@ def made(session: list[tuple[str, dict[int, int], list[int]]]) -> RecordedTests:
         functions=functions,
         call_function=np.array([function for function, _ in calls], np.int64),
         pairs=np.array(pairs, np.int64).reshape(-1, 2),
+        behaviours=Behaviours(
+            function=np.repeat(np.arange(len(NAMES)), 3),
+            kind=np.full(3 * len(NAMES), 2),
+            callee=np.full(3 * len(NAMES), -1),
+            pairs=np.array(sorted(did), np.int64).reshape(-1, 2),
+        ),
         failures=failures,
         test_files=frozenset({TEST_FILE}),
     )
+
+
+def behaviour(function: int, end: int) -> int:
+    """Return one of a function's three behaviours."""
+    return 3 * function + end % 3
 
 
 def frames(inside: list[int]) -> list[Frame]:
@@ -76,14 +93,21 @@ def naive(session, test: int) -> list[str]:
         if each[0] == "failed"
     }
     inside = list(dict.fromkeys(session[test][2]))
-    scores = {}
-    for function in called[test] | set(inside):
-        failed = sum(weight for other, weight in weights.items() if function in called[other])
+    did = [{behaviour(*each) for each in calls.items()} for _, calls, _ in session]
+
+    def ochiai(has: list[set[int]], what: int) -> float:
+        failed = sum(weight for other, weight in weights.items() if what in has[other])
         passed = sum(
-            likeness(other) for other, each in enumerate(session) if each[0] == "passed" and function in called[other]
+            likeness(other) for other, each in enumerate(session) if each[0] == "passed" and what in has[other]
         )
         length = math.sqrt(sum(weights.values()) * (failed + passed))
-        score = failed / length if length and function in called[test] else 0.0
+        return failed / length if length else 0.0
+
+    scores = {}
+    for function in called[test] | set(inside):
+        score = 0.0
+        if function in called[test]:
+            score = ochiai(called, function) + BEHAVIOUR * ochiai(did, behaviour(function, session[test][1][function]))
         place = inside.index(function) if function in inside else None
         score += TRACEBACK * INWARD**place if place is not None else 0.0
         scores[function] = (
@@ -121,7 +145,11 @@ def test_rank_evidence_is_in_words():
         (
             "gamma",
             21,
-            ("changed since the test passed (commit 4bf9a1b2c)", "ran in 1 of 2 failing and 1 of 1 passing tests"),
+            (
+                "changed since the test passed (commit 4bf9a1b2c)",
+                "ran in 1 of 2 failing and 1 of 1 passing tests",
+                "called nothing in 1 of 2 failing and 0 of 1 passing tests",
+            ),
         ),
         ("beta", 15, ("ValueError raised here", "ran in 2 of 2 failing and 0 of 1 passing tests")),
         ("alpha", 5, ("ValueError passed through", "ran in 1 of 2 failing and 0 of 1 passing tests")),
