@@ -33,7 +33,7 @@ WORDS = 0.05
 BEHAVIOUR = 0.4
 TELLING = 0.1
 """By how much the coefficient of a behaviour must exceed that of the function itself to be told."""
-OTHERS = 0.3
+OTHERS = 0.2
 """The weight of a test that failed otherwise: by an exception of another type, or from another function of the program."""
 CHANGED = 2.0
 

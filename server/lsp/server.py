@@ -42,8 +42,9 @@ from clew.server.lsp.features import (
     record,
     walk,
 )
-from clew.server.lsp.features.comparison import Comparison
 from clew.server.lsp.features.esl import all_features
+from clew.server.lsp.features.findings.comparison import Comparison
+from clew.server.lsp.features.findings.failed_tests import FailedTests
 from clew.server.lsp.features.function_data import FunctionData
 from clew.server.lsp.features.live import Live
 from clew.server.lsp.positions import line_range, path_of, uri_of
@@ -81,6 +82,7 @@ class ClewServer(LanguageServer):
         self.options = ClientOptions()
         self.settings = Settings()
         self.comparison = Comparison(self)
+        self.failed_tests = FailedTests(self)
         self.function_data = FunctionData(self)
         self.live = Live(self)
         self.specs = Specs(lambda: self.session, self.open_specs)
@@ -209,6 +211,7 @@ class ClewServer(LanguageServer):
         self.protocol.notify(protocol.RUNS_CHANGED, {})
         self.refresh_lenses()
         self.comparison.refresh()
+        self.failed_tests.refresh()
         self.function_data.refresh()
 
     @property
@@ -256,6 +259,7 @@ class ClewServer(LanguageServer):
         if self._watcher is not None:
             self._watcher.stop()
         self.comparison.stop()
+        self.failed_tests.stop()
         self.function_data.stop()
         self.live.stop()
         self._workers.shutdown(wait=False, cancel_futures=True)

@@ -53,6 +53,8 @@ class Settings:
     """`clew.compare.codeLens`: changes since the baseline, above the functions that are responsible."""
     compare_diagnostics: bool = True
     """`clew.compare.diagnostics`: the same as diagnostics."""
+    failed_tests: bool = True
+    """`clew.tests.failures`: failed tests of the selected run as diagnostics, in hovers and as code actions."""
     log_code_lens: bool = True
     """`clew.logs.codeLens`: "why" above the errors and warnings of logs."""
     log_links: bool = True
@@ -96,6 +98,7 @@ _PATHS = {
     "baseline": ("baseline",),
     "compare_code_lens": ("compare", "codeLens"),
     "compare_diagnostics": ("compare", "diagnostics"),
+    "failed_tests": ("tests", "failures"),
     "log_code_lens": ("logs", "codeLens"),
     "log_links": ("logs", "links"),
     "walk_links": ("walk", "enabled"),

@@ -1,4 +1,7 @@
-"""Turn the answer for a failed test into lines for a terminal and a report, and Markdown for a ticket or a hover."""
+"""Turn the answer for a failed test into lines for a terminal and a report, and Markdown for a ticket or a hover.
+
+`base` is the folder that paths are relative to, by default the working directory.
+"""
 
 from __future__ import annotations
 
@@ -40,17 +43,17 @@ def lines(failed: FailedTest, width: int = 0) -> Iterator[str]:
     yield from folded(f"How sure: {failed.sure}", width)
 
 
-def headline(failed: FailedTest) -> str:
+def headline(failed: FailedTest, base: str | None = None) -> str:
     """Return the test, its outcome, the exception and where it failed, as one line."""
     exception = f": {failed.exception}" if failed.exception else ""
-    return f"{units.printable(failed.test)} {failed.outcome}{exception}{_at(failed.location)}"
+    return f"{units.printable(failed.test)} {failed.outcome}{exception}{_at(failed.location, base)}"
 
 
-def report_lines(failed: FailedTest) -> list[str]:
+def report_lines(failed: FailedTest, base: str | None = None) -> list[str]:
     """Return at most five lines for the section of a failed test in pytest's report; none without suspects."""
     if not failed.suspects:
         return []
-    rows = _rows(failed)[:MOST_REPORTED]
+    rows = _rows(failed, base)[:MOST_REPORTED]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
     found = [
         f"{number}  {title:<{widths[0]}}  {place:<{widths[1]}}  {evidence}".rstrip()
@@ -61,25 +64,25 @@ def report_lines(failed: FailedTest) -> list[str]:
     return [*found, f"{others}details: `{command(failed.test)}`"]
 
 
-def brief(failed: FailedTest, at_most: int = MOST_REPORTED) -> str:
+def brief(failed: FailedTest, base: str | None = None) -> str:
     """Return the first suspects as one line."""
-    return "; ".join(f"{title} ({place})" for title, place, _ in _rows(failed)[:at_most])
+    return "; ".join(f"{title} ({place})" for title, place, _ in _rows(failed, base)[:MOST_REPORTED])
 
 
 def command(test: str) -> str:
     return f"clew why --test {shlex.quote(test)}"
 
 
-def markdown_of(failed: FailedTest) -> str:
+def markdown_of(failed: FailedTest, base: str | None = None) -> str:
     """Return the answer in Markdown."""
-    parts = [f"**{escaped(headline(failed))}**"]
+    parts = [f"**{escaped(headline(failed, base))}**"]
     parts += [f"> {escaped(limit)}" for limit in failed.limits]
     if failed.suspects:
         parts.append("Suspects:")
         parts.append(
             "\n".join(
                 f"{number}. {code(title)} ({code(place)}): {escaped(evidence)}"
-                for number, (title, place, evidence) in enumerate(_rows(failed), 1)
+                for number, (title, place, evidence) in enumerate(_rows(failed, base), 1)
             )
         )
     if failed.moreSuspects:
@@ -88,13 +91,13 @@ def markdown_of(failed: FailedTest) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _rows(failed: FailedTest) -> list[tuple[str, str, str]]:
-    return [(each.title, _place(each.location), "; ".join(each.evidence)) for each in failed.suspects]
+def _rows(failed: FailedTest, base: str | None = None) -> list[tuple[str, str, str]]:
+    return [(each.title, _place(each.location, base), "; ".join(each.evidence)) for each in failed.suspects]
 
 
-def _place(location: Location | None) -> str:
-    return units.place(location.path, location.line) if location is not None else ""
+def _place(location: Location | None, base: str | None) -> str:
+    return units.place(location.path, location.line, base) if location is not None else ""
 
 
-def _at(location: Location | None) -> str:
-    return f" ({_place(location)})" if location is not None else ""
+def _at(location: Location | None, base: str | None) -> str:
+    return f" ({_place(location, base)})" if location is not None else ""

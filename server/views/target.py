@@ -246,12 +246,15 @@ def _function(session: Session, run: Run, label: str, task: Task, direction: Dir
 
 
 def _failed_test(run: Run, asked: str) -> Found:
-    from clew.compare.failures.node_ids import find_node
+    from clew.compare.failures.node_ids import UnknownTest, find_node
     from clew.compare.failures.recorded_tests import tests_of
 
     tests = tests_of(run)
     failed = {tests.nodes[test] for test in np.flatnonzero(tests.failed).tolist()}
-    node = find_node(tests.nodes, asked, failed)
+    try:
+        node = find_node(tests.nodes, asked, failed)
+    except UnknownTest as unknown:
+        raise NothingFound(str(unknown)) from None
     found = last_error(run.graph, node) if node in failed else None
     if found is None:
         outcome = tests.outcomes[tests.nodes.index(node)] or "did not end"

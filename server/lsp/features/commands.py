@@ -74,6 +74,7 @@ async def _explain(server: ClewServer, arguments: tuple[Any, ...]) -> None:
     """Show the verdict, the chain from its end to its root, and the location of the root in the code."""
     params = arguments[0] if arguments else {"target": {}}
     from clew.server.text.answer import told
+    from clew.server.text.failed_test import headline, report_lines
 
     result = await _answer(server, "clew: why", "clew/slice", params)
     if result is None:
@@ -85,6 +86,12 @@ async def _explain(server: ClewServer, arguments: tuple[Any, ...]) -> None:
     root = next((step.location for step in reversed(result.chain) if step.location), None)
     first, *further = [step.title for step in result.chain]
     verdict = told(result.verdict) if result.verdict is not None else []
+    failed = result.verdict.failedTest if result.verdict is not None else None
+    if failed is not None:
+        base = str(server.session.workspace)
+        first, further = headline(failed, base), []
+        verdict = [*failed.limits, *report_lines(failed, base)[:-1], f"How sure: {failed.sure}", *verdict]
+        root = next((suspect.location for suspect in failed.suspects), root)
     await server.show_location("\n".join([first, *verdict, *(f"← {title}" for title in further)]), root, result.run.id)
 
 

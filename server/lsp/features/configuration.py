@@ -61,3 +61,4 @@ async def load(server: ClewServer, sent: object = None) -> None:
         server.refresh_lenses()
     server.function_data.refresh()
     server.comparison.refresh()
+    server.failed_tests.refresh()

@@ -87,10 +87,14 @@ def _log_hover(server: ClewServer, uri: str, row: int, task: Task) -> str:
 
 
 def _function_hover(server: ClewServer, spot: Spot, kind: types.MarkupKind, task: Task) -> str:
-    """Return the hover about the function that is defined or called at a position; "" if no recorded function is."""
+    """Return the hover about the test that failed at a position, else about the function that is defined or called there; ""
+    for none of them."""
     session = server.session
     if not session.has_runs():
         return ""
+    failed = server.failed_tests.hover(spot.path, spot.text, spot.line)
+    if failed:
+        return failed
     table = session.cached_functions(task)
     function = function_named(session, table, spot) if table is not None else None
     if table is None or function is None:

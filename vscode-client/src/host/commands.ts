@@ -39,6 +39,12 @@ export function registerCommands(
       const asked = isSliceParams(params) ? params : await askWhy(params);
       if (asked && (await server.start(false))) panel.open({ type: "open", view: "slice", params: asked });
     },
+    "clew.whyTest": async (item?: unknown) => {
+      const test = testId(item);
+      if (test && (await server.start(false))) {
+        panel.open({ type: "open", view: "slice", params: { target: { test } } });
+      }
+    },
     "clew.showCriticalPath": async () => {
       const params: CriticalPathParams = { target: cursorTarget() ?? {} };
       if (await server.start(false)) panel.open({ type: "open", view: "path", params });
@@ -176,6 +182,11 @@ async function askWhy(given: unknown): Promise<SliceParams | undefined> {
 function cursorTarget(): Target | undefined {
   const editor = vscode.window.activeTextEditor;
   return editor && targetAt(editor.document, editor.selection.active.line);
+}
+
+/** What the menu of a test passes: an item, whose id under pytest is the test's own after the path of its file. */
+function testId(item: unknown): string | undefined {
+  return typeof item === "object" && item !== null && "id" in item && typeof item.id === "string" ? item.id : undefined;
 }
 
 /** What the menu of a line's number passes. */

@@ -1,5 +1,5 @@
 """Quick fixes for problems of a spec, each alone and all certain ones at once; in Python files rules for the symbol
-under the cursor; in logs the question why a line was written."""
+under the cursor, and the question why a test failed; in logs the question why a line was written."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from clew.server.lsp.features import log_lines
 from clew.server.lsp.features.diagnostics import diagnostic
 from clew.server.lsp.features.esl import python_actions
 from clew.server.lsp.features.esl.spec_text import SpecText, is_spec
+from clew.server.lsp.features.findings import failed_tests
 from clew.server.lsp.positions import path_of
 from clew.server.session.session import Cancelled
 
@@ -35,10 +36,13 @@ def register(server: ClewServer) -> None:
             return []
         try:
             if uri.endswith(".py"):
-                if not _wanted(python_actions.KIND, only):
-                    return []
                 path, text, line = path_of(uri), document.source, params.range.start.line + 1
-                return await server.work("clew", lambda _: python_actions.actions(server, path, text, line))
+                found: list[types.CodeAction | types.Command] = []
+                if _wanted(failed_tests.KIND, only) and server.failed_tests.found is not None:
+                    found += await server.work("clew", lambda _: list(server.failed_tests.actions(path, text, line)))
+                if _wanted(python_actions.KIND, only):
+                    found += await server.work("clew", lambda _: python_actions.actions(server, path, text, line))
+                return found
             if not is_spec(uri):
                 if params.context.only or not log_lines.may_be_log(server, uri):
                     return []
@@ -50,8 +54,8 @@ def register(server: ClewServer) -> None:
             if not isinstance(error, Cancelled):
                 server.show_once(str(error))
             return []
-        found = quick_fixes(spec, problems, params.range) if _wanted(types.CodeActionKind.QuickFix, only) else []
-        return found + (fix_all(spec, problems) if _wanted(FIX_ALL, only) else [])
+        fixes = quick_fixes(spec, problems, params.range) if _wanted(types.CodeActionKind.QuickFix, only) else []
+        return fixes + (fix_all(spec, problems) if _wanted(FIX_ALL, only) else [])
 
 
 def _wanted(kind: types.CodeActionKind, only: Sequence[types.CodeActionKind | str] | None) -> bool:

@@ -1,15 +1,22 @@
 /** The answer in words above the graph: what clew does not follow, the verdict, and how sure it is. */
 import { html, nothing, type TemplateResult } from "lit";
-import type { Verdict } from "../../../shared/protocol";
+import type { FailedTest, Location, Verdict } from "../../../shared/protocol";
 import { icon } from "../../ui/icons";
-import { commandLine, sentence } from "../../ui/parts";
+import { commandLine, placeLink, sentence } from "../../ui/parts";
 import { count } from "../../ui/text/format";
 
-/** `say` reports the result of copying. */
-export function drawVerdict(verdict: Verdict | null, say: (words: string) => void): TemplateResult | typeof nothing {
+/** What the answer can do: `say` reports the result of copying. */
+export interface VerdictActions {
+  workspace: string;
+  reveal: (location: Location) => void;
+  say: (words: string) => void;
+}
+
+export function drawVerdict(verdict: Verdict | null, act: VerdictActions): TemplateResult | typeof nothing {
   if (!verdict) return nothing;
   return html`<section class="verdict" aria-labelledby="verdict-title" tabindex="0">
     <h2 id="verdict-title">Why</h2>
+    ${verdict.failedTest ? drawFailedTest(verdict.failedTest, act) : nothing}
     ${verdict.limits.map((limit) => html`<p class="limit">${sentence(limit)}</p>`)}
     <p class="told">${verdict.sentences.map(({ text }) => text).join(" ")}</p>
     <p class="sure">${howSure(verdict)}</p>
@@ -20,12 +27,33 @@ export function drawVerdict(verdict: Verdict | null, say: (words: string) => voi
       title="Copy as Markdown"
       aria-label="Copy the answer as Markdown"
       @click=${() => {
-        void copied(verdict).then(say);
+        void copied(verdict).then(act.say);
       }}
     >
       ${icon("copy")}
     </button>
   </section>`;
+}
+
+/** The failed test with its suspects, each with its evidence. */
+function drawFailedTest(failed: FailedTest, { workspace, reveal }: VerdictActions): TemplateResult {
+  const more = failed.moreSuspects;
+  return html`<p class="told">
+      ${failed.test} ${failed.outcome}${failed.exception ? `: ${failed.exception}` : ""}
+      ${placeLink(failed.location, workspace, reveal)}
+    </p>
+    ${failed.limits.map((limit) => html`<p class="limit">${sentence(limit)}</p>`)}
+    <ol class="suspects" aria-label="Suspects">
+      ${failed.suspects.map(
+        (suspect) =>
+          html`<li>
+            <strong>${suspect.title}</strong> ${placeLink(suspect.location, workspace, reveal)}
+            ${suspect.evidence.join("; ")}
+          </li>`,
+      )}
+    </ol>
+    ${more > 0 ? html`<p class="sure">${count(more, "more function")} ran in the test.</p>` : nothing}
+    <p class="sure">${`How sure: ${failed.sure}`}</p>`;
 }
 
 /** The certainty in a sentence, with the number of other causes that may matter. */

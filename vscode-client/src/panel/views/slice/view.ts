@@ -146,8 +146,14 @@ export class SliceView implements View<SliceQuestion, Answer> {
     if (showPath) void this.path.load(answer.params);
     return html`<div class="view with-side">
       <div class="main">
-        ${drawVerdict(result.verdict, (words) => {
-          this.say(words);
+        ${drawVerdict(result.verdict, {
+          workspace,
+          reveal: (location) => {
+            this.context.reveal(location);
+          },
+          say: (words) => {
+            this.say(words);
+          },
         })}
         ${result.message ? notice("info", result.message) : nothing} ${this.hidden(answer)}
         <clew-graph

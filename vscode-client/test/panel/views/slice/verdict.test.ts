@@ -6,6 +6,7 @@ import { verdict } from "../../../support/samples";
 
 const other = { diagnosis: "lost-wake-up", text: "Other.", certainty: "recorded" as const, events: [1] };
 const ignore = (): void => undefined;
+const act = { workspace: "/shop", reveal: ignore, say: ignore };
 
 /** The texts that a template contains, in order. */
 function texts(drawn: unknown): string[] {
@@ -36,7 +37,7 @@ test("drawVerdict() shows limits before the sentences, then the certainty and th
       sure: "not known: waits were not recorded",
       remedy: "clew run -- python app.py",
     }),
-    ignore,
+    act,
   );
   expect(texts(drawn)).toEqual([
     "trio is not followed.",
@@ -46,6 +47,35 @@ test("drawVerdict() shows limits before the sentences, then the certainty and th
   ]);
 });
 
+test("drawVerdict() of a failed test shows its suspects before the verdict", () => {
+  const location = { path: "/shop/cart.py", line: 7, endLine: 0 };
+  const drawn = texts(
+    drawVerdict(
+      verdict({
+        failedTest: {
+          test: "test_cart.py::test_total",
+          outcome: "failed",
+          exception: "AssertionError: assert -1 == 3",
+          location: null,
+          raised: null,
+          suspects: [
+            { function: "cart:Cart.total", title: "Cart.total", evidence: ["raised here", "ran in 1 of 1"], location },
+          ],
+          moreSuspects: 2,
+          sure: "inferred from calls",
+          limits: ["No test passed."],
+        },
+      }),
+      act,
+    ),
+  );
+  expect(drawn).toContain("Cart.total");
+  expect(drawn).toContain("raised here; ran in 1 of 1");
+  expect(drawn).toContain("No test passed.");
+  expect(drawn.indexOf("How sure: inferred from calls")).toBeLessThan(drawn.indexOf("How sure: recorded"));
+  expect(drawn).toContain("2 more functions");
+});
+
 test("drawVerdict() without an answer shows nothing", () => {
-  expect(drawVerdict(null, ignore)).toBe(nothing);
+  expect(drawVerdict(null, act)).toBe(nothing);
 });

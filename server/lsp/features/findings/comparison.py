@@ -173,7 +173,7 @@ class Comparison:
         # If this is cancelled, the next call clears what was sent.
         self._published = before | uris
         for key in [*uris, *(gone for gone in before if gone not in uris)]:
-            await self._send(uris.get(key) or before[key], key if key in uris else "")
+            await self._send(uris.get(key) or before[key], key, compared=key in uris)
         self._published = uris
 
     def _uri(self, key: str, path: str) -> str:
@@ -185,18 +185,24 @@ class Comparison:
 
     async def text_changed(self, uri: str, version: int | None) -> None:
         """Handle a changed text: after a pause, move its diagnostics to the present locations of its functions."""
-        if same_file_key(path_of(uri)) not in self._published:
+        key, failed = same_file_key(path_of(uri)), self._server.failed_tests
+        if key not in self._published and not failed.concerns(key):
             return
         await asyncio.sleep(PAUSE)
         document = self._server.open_document(uri)
-        key = same_file_key(path_of(uri))
-        if document is not None and document.version == version and key in self._published:
-            await self._send(uri, key)
+        if document is not None and document.version == version and (key in self._published or failed.concerns(key)):
+            await self._send(uri, key, compared=key in self._published)
 
-    async def _send(self, uri: str, path: str) -> None:
-        findings = self.findings if path else None
+    async def send(self, key: str, path: str) -> None:
+        """Send the diagnostics of a file again, because those of another feature changed."""
+        await self._send(self._published.get(key) or self._uri(key, path), key, compared=key in self._published)
+
+    async def _send(self, uri: str, path: str, *, compared: bool) -> None:
+        """Send all diagnostics of a Python file: those of changes, and those of failed tests."""
+        findings = self.findings if compared else None
         # This compares texts.
         found = await asyncio.to_thread(_diagnostics, self._server.session, findings, path) if findings else []
+        found += await asyncio.to_thread(self._server.failed_tests.diagnostics, path)
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=found))
 
 
