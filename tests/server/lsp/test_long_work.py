@@ -12,7 +12,7 @@ from pygls.exceptions import JsonRpcRequestCancelled
 from clew.records.errors import ClewError
 from clew.server.functions import regressions
 from clew.server.lsp import server as server_module
-from clew.server.lsp.features import comparison
+from clew.server.lsp.features.findings import comparison
 from clew.server.lsp.server import RequestFailed, make_server
 from clew.server.session.baseline import Baseline
 
