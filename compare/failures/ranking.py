@@ -113,7 +113,7 @@ def rank(tests: RecordedTests, test: int, changed: Mapping[tuple[str, str], str]
         if number >= 0:
             score += float(sides.scores[number]) + BEHAVIOUR * float(sides.behaviour[number])
             phrases.append(sides.ran(number))
-            telling = sides.behaved(number)
+            telling = sides.behaved(number, in_traceback=frame is not None)
             phrases += [telling] if telling else []
             if left[number] and frame is None and not telling:
                 phrases.append("an exception left it that was handled in the test")
@@ -167,10 +167,11 @@ class _Sides:
         """Return in how many tests a function ran."""
         if self.failing == 1 and not self.passing:
             return "ran in this test"
-        return f"ran in {self._in_tests(self._tests.pairs, number)}"
+        return f"ran in {self._in_tests(self._tests.pairs, number)} tests"
 
-    def behaved(self, number: int) -> str:
-        """Return what a function did in the test that says more than that it ran; "" for nothing."""
+    def behaved(self, number: int, *, in_traceback: bool) -> str:
+        """Return what a function did in the test that says more than that it ran; "" for nothing, or for what the traceback
+        says already."""
         best = int(self._best[number])
         if best < 0 or not self.passing or self._telling[best] < self.scores[number] + TELLING:
             return ""
@@ -183,15 +184,17 @@ class _Sides:
             case "leaf":
                 what = "called nothing"
             case "raise":
+                if in_traceback:
+                    return ""
                 what = "was left by an exception"
         return f"{what} in {self._in_tests(behaviours.pairs, best)}"
 
     def _in_tests(self, pairs: I64, number: int) -> str:
+        """Return `2 of 4 failing and 1 of 40 passing`."""
         tests = pairs[pairs[:, 1] == number, 0]
         failed, passed = (int(mask[tests].sum()) for mask in self._masks)
-        if not self.passing:
-            return f"{failed:,} of {self.failing:,} failing tests"
-        return f"{failed:,} of {self.failing:,} failing and {passed:,} of {self.passing:,} passing tests"
+        words = f"{failed:,} of {self.failing:,} failing"
+        return f"{words} and {passed:,} of {self.passing:,} passing" if self.passing else words
 
 
 def _scored(pairs: I64, size: int, weights: tuple[F64, F64]) -> F64:

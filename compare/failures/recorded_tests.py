@@ -107,7 +107,10 @@ def is_program(file: str, workspace: str, test_files: frozenset[str]) -> bool:
     name = os.path.basename(file)
     if name == "conftest.py":
         return False
-    below = os.path.relpath(file, workspace) if os.path.isabs(file) and workspace else file
+    try:
+        below = os.path.relpath(file, workspace) if os.path.isabs(file) and workspace else file
+    except ValueError:  # another drive
+        return True
     return below.startswith(os.pardir) or not _TEST_FOLDERS & set(PurePath(below).parts[:-1])
 
 

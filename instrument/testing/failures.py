@@ -32,7 +32,8 @@ _MOST_LINES = 6
 _MOST_FOLLOWED = 100
 """The most exceptions that are looked at."""
 _FRAMEWORK = tuple(os.path.dirname(module.__file__ or "-") + os.sep for module in (_pytest, pluggy))
-_OWN = os.path.dirname(__file__) + os.sep
+_OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
+"""clew's own functions in the program: adapters of the standard library, and handlers of timeouts."""
 _CALLERS = frozenset({"pytest_pyfunc_call", "call_fixture_func", "_teardown_yield_fixture"})
 """The functions of pytest that call a test or a fixture."""
 

@@ -148,7 +148,7 @@ def test_rank_evidence_is_in_words():
             (
                 "changed since the test passed (commit 4bf9a1b2c)",
                 "ran in 1 of 2 failing and 1 of 1 passing tests",
-                "called nothing in 1 of 2 failing and 0 of 1 passing tests",
+                "called nothing in 1 of 2 failing and 0 of 1 passing",
             ),
         ),
         ("beta", 15, ("ValueError raised here", "ran in 2 of 2 failing and 0 of 1 passing tests")),
