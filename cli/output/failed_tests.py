@@ -39,7 +39,7 @@ def print_failed(session: Session, which: str, *, as_json: bool, as_markdown: bo
     from clew.server.views.failed_test import all_failed
 
     run = session.open(which, Task())
-    found = all_failed(run)
+    found = all_failed(session, run, Task())
     if as_json:
         reports = {failed.test: report_lines(failed) for failed in found.tests}
         print_json({"run": session.ref(run), "tests": found.tests, "reports": reports, "omitted": found.omitted})

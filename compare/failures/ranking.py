@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from clew.compare.failures.behaviours import KINDS
+from clew.compare.failures.earlier_sessions import title
 from clew.compare.failures.recorded_tests import FAILED, I64, Function, Mask, RecordedTests
 from clew.compare.failures.shared_words import share, words
 from clew.compare.failures.source_changes import changes
@@ -65,6 +66,8 @@ class Suspects:
     failing: int
     passing: int
     """How many failing and how many passing tests were compared."""
+    earlier: str = ""
+    """The title of the earlier session whose tests were compared, too."""
     limits: tuple[str, ...] = field(default=())
     """Sentences about what the ranking misses."""
 
@@ -132,6 +135,7 @@ def rank(tests: RecordedTests, test: int, changed: Mapping[tuple[str, str], str]
         suspects=suspects,
         failing=sides.failing,
         passing=sides.passing,
+        earlier=title(tests.earlier.info) if tests.earlier is not None else "",
         limits=tuple(_limits(tests, test, suspects, sides.passing)),
     )
 
@@ -250,7 +254,9 @@ def _limits(tests: RecordedTests, test: int, suspects: tuple[Suspect, ...], pass
             "root folder of the tests are."
         )
     elif not passing:
-        limits.append(f"No test {PASSED} in this session, so calls tell little apart: run more tests with it.")
+        limits.append(
+            f"No test {PASSED} in this session or an earlier one, so calls tell little apart: run more tests with it."
+        )
     skipped = sorted(set(_counted(tests)))
     if skipped:
         more = f" and {len(skipped) - 3:,} more" if len(skipped) > 3 else ""

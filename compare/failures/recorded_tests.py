@@ -1,8 +1,8 @@
 """Read the tests of a session's run: how each one ended, and which functions of the program it called in all threads and
 processes.
 
-Tests, fixtures and their helpers are kept apart from the program. Invariant: a function is one entry, also when several
-processes imported its module under different names.
+Tests, fixtures and their helpers are kept apart from the program. Tests of an earlier session may be read, too, to compare
+with. Invariant: a function is one entry, also when several processes imported its module under different names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clew.compare.failures.behaviours import Behaviours, behaviours_of
 from clew.compare.sessions.test_units import PASSED, outcomes_of
 from clew.graph.model.graph import ExecutionGraph, Site
 from clew.graph.model.open_run import OpenRun
-from clew.graph.ops.flows.flows import Flows
+from clew.graph.ops.flows.flows import Flows, concat
 from clew.graph.render.library import library_place
 from clew.records.format.event import Kind
 from clew.records.format.failed_phase import FAILURE, FailedPhase, load
@@ -50,9 +50,10 @@ class Function(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RecordedTests:
-    """The tests of one run, in the order in which they began, and their calls."""
+    """The tests of one run, in the order in which they began, and their calls; then those of an earlier run, if any."""
 
     run: OpenRun
+    earlier: OpenRun | None
     flows: Flows
     nodes: tuple[str, ...]
     outcomes: tuple[str, ...]
@@ -73,7 +74,15 @@ class RecordedTests:
 
     @property
     def failed(self) -> Mask:
-        return np.array([outcome.startswith(FAILED) for outcome in self.outcomes], bool)
+        """The failed tests of the run itself."""
+        failed: Mask = np.array([outcome.startswith(FAILED) for outcome in self.outcomes], bool) & self.own
+        return failed
+
+    @property
+    def own(self) -> Mask:
+        """The tests of the run itself."""
+        own: Mask = self.flows.run == 0
+        return own
 
     def counts(self, tests: Mask) -> I64:
         """Return how many of the chosen tests called each function."""
@@ -91,13 +100,13 @@ class RecordedTests:
         return is_program(file, self.run.info.workspace, self.test_files)
 
 
-def tests_of(run: OpenRun) -> RecordedTests:
-    """Return the tests of a run; the result is cached with its graph."""
-    answers = run.graph.answers
-    if _CACHE not in answers:
-        answers[_CACHE] = _read(run)
-    found: RecordedTests = answers[_CACHE]
-    return found
+def tests_of(run: OpenRun, earlier: OpenRun | None = None) -> RecordedTests:
+    """Return the tests of a run, with those of an earlier one; the result is cached with the run's graph."""
+    cache: dict[str, RecordedTests] = run.graph.answers.setdefault(_CACHE, {})
+    key = earlier.info.id if earlier is not None else ""
+    if key not in cache:
+        cache[key] = _read(run, earlier)
+    return cache[key]
 
 
 def is_program(file: str, workspace: str, test_files: frozenset[str]) -> bool:
@@ -114,16 +123,16 @@ def is_program(file: str, workspace: str, test_files: frozenset[str]) -> bool:
     return below.startswith(os.pardir) or not _TEST_FOLDERS & set(PurePath(below).parts[:-1])
 
 
-def _read(run: OpenRun) -> RecordedTests:
-    graph = run.graph
-    flows = Flows.of(run)
-    is_test = np.array([label.endswith(TEST) for label in flows.labels], bool)
-    flows = flows.take(is_test[flows.label[flows.first[:-1]]] if len(flows) else np.zeros(0, bool))
-    flows = flows.take(np.argsort(flows.start_ns, kind="stable"))
-    test_files = frozenset(site.file for site in graph.sites if site.qualname.endswith(TEST))
-    functions, of_site = _functions(graph, test_files, run.info.workspace)
-    call_function = of_site[graph.site[flows.event]] if len(flows.event) else np.zeros(0, np.int64)
+def _read(run: OpenRun, earlier: OpenRun | None) -> RecordedTests:
+    runs = [run] if earlier is None else [run, earlier]
+    flows = concat(*(_flows(each) for each in runs))
+    test_files = frozenset(site.file for each in runs for site in each.graph.sites if site.qualname.endswith(TEST))
+    functions, of_sites = _functions([each.graph for each in runs], test_files, run.info.workspace)
     owner = flows.of_call(np.arange(len(flows.label)))
+    call_function = np.full(len(flows.label), -1, np.int64)
+    for number, each in enumerate(runs):
+        mine = np.flatnonzero(flows.run[owner] == number)
+        call_function[mine] = of_sites[number][each.graph.site[flows.event[mine]]]
     above = np.where(flows.parent >= 0, flows.parent + flows.first[owner], -1)
     outside = _outside(flows, above)
     call_function[outside] = -1
@@ -131,6 +140,7 @@ def _read(run: OpenRun) -> RecordedTests:
     pairs = np.stack((owner[in_program], call_function[in_program]), axis=1)
     return RecordedTests(
         run=run,
+        earlier=earlier,
         flows=flows,
         nodes=tuple(flows.names[code] for code in flows.name.tolist()),
         outcomes=tuple(outcomes_of(flows)),
@@ -138,9 +148,17 @@ def _read(run: OpenRun) -> RecordedTests:
         call_function=call_function,
         pairs=np.unique(pairs, axis=0) if len(pairs) else pairs,
         behaviours=behaviours_of(flows, call_function, outside, owner, above),
-        failures=_failures(graph, flows),
+        failures=_failures(run.graph, flows),
         test_files=test_files,
     )
+
+
+def _flows(run: OpenRun) -> Flows:
+    """Return the flows of a run's tests, in the order in which they began."""
+    flows = Flows.of(run)
+    is_test = np.array([label.endswith(TEST) for label in flows.labels], bool)
+    flows = flows.take(is_test[flows.label[flows.first[:-1]]] if len(flows) else np.zeros(0, bool))
+    return flows.take(np.argsort(flows.start_ns, kind="stable"))
 
 
 def _outside(flows: Flows, above: I64) -> Mask:
@@ -156,20 +174,26 @@ def _outside(flows: Flows, above: I64) -> Mask:
         outside |= inner
 
 
-def _functions(graph: ExecutionGraph, test_files: frozenset[str], workspace: str) -> tuple[tuple[Function, ...], I64]:
-    """Return the functions of the program, and the function of each site."""
-    known: dict[tuple[str, str, int], int] = {}
+def _functions(
+    graphs: list[ExecutionGraph], test_files: frozenset[str], workspace: str
+) -> tuple[tuple[Function, ...], list[I64]]:
+    """Return the functions of the program, and the function of each site of each graph."""
+    known: dict[tuple[str, str], int] = {}
     functions: list[Function] = []
-    of_site = np.full(len(graph.sites), -1, np.int64)
-    for number, site in enumerate(graph.sites):
-        if not _is_function(site) or not is_program(site.file, workspace, test_files):
-            continue
-        key = site.file, site.qualname, site.line
-        if key not in known:
-            known[key] = len(functions)
-            functions.append(Function(site.file, site.qualname, site.line, site.module))
-        of_site[number] = known[key]
-    return tuple(functions), of_site
+    of_sites = []
+    for graph in graphs:
+        of_site = np.full(len(graph.sites), -1, np.int64)
+        for number, site in enumerate(graph.sites):
+            if not _is_function(site) or not is_program(site.file, workspace, test_files):
+                continue
+            # A property's getter and setter have one name.
+            key = site.file, site.qualname
+            if key not in known:
+                known[key] = len(functions)
+                functions.append(Function(site.file, site.qualname, site.line, site.module))
+            of_site[number] = known[key]
+        of_sites.append(of_site)
+    return tuple(functions), of_sites
 
 
 def _is_function(site: Site) -> bool:
@@ -179,7 +203,8 @@ def _is_function(site: Site) -> bool:
 def _failures(graph: ExecutionGraph, flows: Flows) -> dict[int, FailedPhase]:
     """Return the first failed phase of each test that the plugin described."""
     found: dict[int, FailedPhase] = {}
-    test_of = {graph.call_of(row): test for test, row in enumerate(flows.request.tolist())}
+    requests = flows.request[flows.run == 0].tolist()
+    test_of = {graph.call_of(row): test for test, row in enumerate(requests)}
     for row in graph.rows_of([Kind.PAYLOAD], FAILURE).tolist():
         test = test_of.get(graph.enclosing_call(row), -1)
         failed = load(graph.text(row)) if test >= 0 and test not in found else None

@@ -11,28 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from clew.compare.sessions.test_units import PASSED
-from clew.records.run import git_revision, source_snapshots, test_outcomes
-from clew.records.run.directory import RunInfo, list_runs
-from clew.records.run.test_sessions import SHORT
+from clew.compare.failures.earlier_sessions import Session, last_passed
+from clew.records.run import git_revision, source_snapshots
+from clew.records.run.directory import RunInfo
 
-MOST_SESSIONS = 50
-"""The most earlier sessions that are searched for one in which the test passed."""
 MOST_FILES = 200
 _MODULE = "<module>"
-
-
-class Session(NamedTuple):
-    """An earlier session."""
-
-    folder: Path
-    info: RunInfo
-
-    @property
-    def title(self) -> str:
-        if self.info.commit:
-            return f"commit {self.info.commit[:SHORT]}{', with changes' if self.info.dirty else ''}"
-        return f"run {self.info.id}"
 
 
 class Changes(NamedTuple):
@@ -43,19 +27,6 @@ class Changes(NamedTuple):
     """By file and qualified name, the phrase about the edit."""
     outside: tuple[str, ...]
     """The files that were also edited outside of functions."""
-
-
-def last_passed(folder: Path, info: RunInfo, node: str) -> Session | None:
-    """Return the newest earlier session of the workspace in which a test passed, None if none is known."""
-    earlier = [
-        Session(other, its)
-        for other, its in list_runs(Path(info.workspace))
-        if isinstance(its, RunInfo) and its.tests and other != folder and its.started < info.started
-    ]
-    for session in earlier[:MOST_SESSIONS]:
-        if (test_outcomes.load(session.folder) or {}).get(node) == PASSED:
-            return session
-    return None
 
 
 def changes(folder: Path, info: RunInfo, node: str, files: Iterable[str]) -> Changes | None:

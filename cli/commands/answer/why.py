@@ -158,7 +158,7 @@ def why(
         for one in found.events
         if causes or steps_at_most or as_json
     }
-    of_test = failed_test(found.run, found.test) if found.test else None
+    of_test = failed_test(session, found.run, found.test, Task()) if found.test else None
     if of_test is not None:
         whole = {one: replace(it, answer=with_failed_test(it.answer, of_test)) for one, it in whole.items()}
     if as_json:

@@ -90,7 +90,7 @@ def _drawn(
         focus = Focus(found.events, steps, critical_path(graph, slice_))
         answered = verdict(graph, found.event) if params.direction == "backward" else None
         if answered is not None and found.test:
-            answered = with_failed_test(answered, failed_test(run, found.test))
+            answered = with_failed_test(answered, failed_test(session, run, found.test, task))
     task.phase("aggregating")
     with task.interruptible():
         gone = missing(graph, touching(graph, slice_.holds))

@@ -29,6 +29,7 @@ def made(session: list[tuple[str, dict[int, int], list[int]]]) -> RecordedTests:
     first = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     calls = [(function, end) for _, called, _ in session for function, end in called.items()]
     flows = SimpleNamespace(
+        run=np.zeros(len(session), np.int32),
         places=lambda test: slice(int(first[test]), int(first[test + 1])),
         begin_ns=np.zeros(len(calls), np.int64),
         total_ns=np.array([end for _, end in calls], np.int64),
@@ -49,6 +50,7 @@ def made(session: list[tuple[str, dict[int, int], list[int]]]) -> RecordedTests:
     run = SimpleNamespace(graph=graph, info=SimpleNamespace(workspace=ROOT))
     return RecordedTests(
         run=run,
+        earlier=None,
         flows=flows,
         nodes=tuple(f"tests/test_shop.py::test_{number}" for number in range(len(session))),
         outcomes=tuple(outcome for outcome, _, _ in session),
@@ -167,7 +169,9 @@ def test_rank_words_of_the_test_break_ties_and_are_named():
 def test_rank_without_passing_tests_says_so():
     found = rank(made([("failed", {0: 1}, [])]), 0)
     assert found.suspects[0].evidence == ("ran in this test",)
-    assert found.limits == ("No test passed in this session, so calls tell little apart: run more tests with it.",)
+    assert found.limits == (
+        "No test passed in this session or an earlier one, so calls tell little apart: run more tests with it.",
+    )
     assert rank(made([("failed", {}, [])]), 0).limits[0].startswith("No function of the program ran in the test")
 
 

@@ -213,3 +213,14 @@ def test_why_of_a_test_answers_by_the_end_of_its_id(project):
     ):
         refused = why(*words)
         assert refused.returncode != 0 and message in refused.stderr and "Traceback" not in refused.stderr
+
+
+def test_failed_test_alone_is_compared_with_an_earlier_session(project):
+    run(project, "--clew", "--deselect", f"{ID}test_discount")
+    done = run(project, "--clew", "-k", "test_discount")
+    assert "1 failed" in done.stdout
+    ((first, *_),) = sections(done.stdout)
+    assert "Cart.apply_coupon" in first and "ran in 1 of 1 failing and 0 of 2 passing tests" in first
+    command = [sys.executable, "-m", "clew", "why", "--test", "test_discount"]
+    told = subprocess.run(command, cwd=project, env=INHERITED, capture_output=True, text=True, timeout=120, check=False)
+    assert "1 failing and 2 passing tests (with those of run " in told.stdout

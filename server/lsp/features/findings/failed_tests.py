@@ -190,7 +190,7 @@ def _read(session: Session, folder: Path, task: Task) -> Failures:
 
     run = session.open(folder.name, task)
     with task.interruptible():
-        return Failures(folder.name, folder, tuple(all_failed(run).tests))
+        return Failures(folder.name, folder, tuple(all_failed(session, run, task).tests))
 
 
 def _message(tests: list[FailedTest], base: str) -> str:
