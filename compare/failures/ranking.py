@@ -13,7 +13,7 @@ are in its traceback.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,9 +22,9 @@ from clew.compare.failures.behaviours import KINDS
 from clew.compare.failures.earlier_sessions import title
 from clew.compare.failures.recorded_tests import FAILED, I64, Function, Mask, RecordedTests
 from clew.compare.failures.shared_words import share, words
-from clew.compare.failures.source_changes import changes
+from clew.compare.failures.source_changes import Changes, changes
 from clew.compare.failures.spectrum import F64, likeness, ochiai
-from clew.compare.failures.traceback_frames import failing_line, traced
+from clew.compare.failures.traceback_frames import failing_line, plain, traced
 from clew.compare.sessions.test_units import PASSED
 from clew.records.format.failed_phase import FailedPhase, Frame
 
@@ -74,18 +74,32 @@ class Suspects:
 
 def suspects_of(tests: RecordedTests, test: int) -> Suspects:
     """Rank the suspects of a test, given by its index, with what was edited since an earlier session in which it passed."""
-    run = tests.run
+    run, failed = tests.run, tests.failures.get(test)
     files = {tests.functions[number].file for number in tests.called(test).tolist()}
-    failed = tests.failures.get(test)
     files |= {one.function.file for one in traced(tests, failed)} if failed is not None else set()
-    edits = changes(run.folder, run.info, tests.nodes[test], sorted(files))
-    found = rank(tests, test, edits.functions if edits is not None else {})
-    if edits is None or not edits.outside:
-        return found
-    names = ", ".join(os.path.basename(file) for file in edits.outside[:3])
-    more = f" and {len(edits.outside) - 3:,} more" if len(edits.outside) > 3 else ""
-    outside = f"{names}{more} also changed outside of functions since the test passed ({edits.since.title})."
-    return replace(found, limits=(*found.limits, outside))
+    at = failing_line(tests, failed) if failed is not None else None
+    edits = changes(run.folder, run.info, tests.nodes[test], sorted(files | ({at.file} if at is not None else set())))
+    if edits is None:
+        return rank(tests, test)
+    found = rank(tests, test, edits.functions)
+    return replace(found, limits=(*found.limits, *_about_edits(edits, at, found)))
+
+
+def _about_edits(edits: Changes, at: Frame | None, found: Suspects) -> Iterator[str]:
+    """Yield sentences about edits other than those of suspects."""
+    since = f"since the test passed ({edits.since.title})"
+    itself = at is not None and (at.file, plain(at.function)) in edits.functions
+    if itself:
+        yield f"The test itself changed {since}."
+    outside = [file for file in edits.outside if at is None or file != at.file]
+    if outside:
+        names = ", ".join(os.path.basename(file) for file in outside[:3])
+        more = f" and {len(outside) - 3:,} more" if len(outside) > 3 else ""
+        yield f"{names}{more} also changed outside of functions {since}."
+    if found.suspects and not (
+        itself or edits.outside or any(each.function[:2] in edits.functions for each in found.suspects)
+    ):
+        yield f"No function that ran in the test changed {since}: the order of tests, time, data or the environment may differ."
 
 
 def rank(tests: RecordedTests, test: int, changed: Mapping[tuple[str, str], str] | None = None) -> Suspects:

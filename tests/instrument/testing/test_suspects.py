@@ -175,6 +175,32 @@ def test_function_edited_since_the_test_passed_comes_first(project):
     assert row.split()[:3] == ["1", "Cart.add", "shop.py:16"] and "changed since the test passed (run " in row
 
 
+def test_why_tells_what_else_was_edited_since_the_test_passed(project):
+    def limits() -> list[str]:
+        assert "1 failed" in run(project, "--clew", "-k", "test_sum").stdout
+        command = [sys.executable, "-m", "clew", "why", "--json"]
+        told = subprocess.run(
+            command, cwd=project, env=INHERITED, capture_output=True, text=True, timeout=120, check=False
+        )
+        found = json.loads(told.stdout)["answers"][0]["answer"]["failedTest"]["limits"]
+        return [re.sub(r"\(run .*?\)", "(run)", each) for each in found]
+
+    shop, tests, switch = (project / name for name in ("shop.py", "tests/test_shop.py", "switch"))
+    shop.write_text("import os\n" + SHOP.replace("return sum", "return os.path.exists('switch') or sum"))
+    assert "1 passed" in run(project, "--clew", "-k", "test_sum").stdout
+    switch.touch()
+    assert limits() == [
+        "No function that ran in the test changed since the test passed (run): the order of tests, time, data or the "
+        "environment may differ."
+    ]
+    switch.unlink()
+    tests.write_text(TESTS.replace("== 100\n\ndef test_d", "== 101\n\ndef test_d"))
+    assert limits() == ["The test itself changed since the test passed (run)."]
+    tests.write_text(TESTS)
+    shop.write_text("import os\nSALE = 1\n" + SHOP.replace("// 100", "// 200"))
+    assert limits() == ["shop.py also changed outside of functions since the test passed (run)."]
+
+
 def test_report_goes_without_suspects_when_they_cannot_be_found(project):
     (project / "conftest.py").write_text("from clew.instrument.testing import suspects\nsuspects._PATIENCE = 1e-9\n")
     done = run(project, "--clew")
