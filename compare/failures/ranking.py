@@ -135,7 +135,7 @@ def rank(tests: RecordedTests, test: int, changed: Mapping[tuple[str, str], str]
             if left[number] and frame is None and not telling:
                 phrases.append("an exception left it that was handled in the test")
         if common:
-            phrases.append(f"the test names {_quoted(common)}")
+            phrases.append(f"the failure names {_quoted(common)}")
         suspect = Suspect(function, frame.line if frame is not None else function.line, score, tuple(phrases))
         ended = float(returned[number]) if number >= 0 else 0.0
         found.append(((-round(score, 9), float(place) if frame is not None else np.inf, -ended), suspect))

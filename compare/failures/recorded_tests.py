@@ -126,7 +126,7 @@ def is_program(file: str, workspace: str, test_files: frozenset[str]) -> bool:
 def _read(run: OpenRun, earlier: OpenRun | None) -> RecordedTests:
     runs = [run] if earlier is None else [run, earlier]
     flows = concat(*(_flows(each) for each in runs))
-    test_files = frozenset(site.file for each in runs for site in each.graph.sites if site.qualname.endswith(TEST))
+    test_files = _test_files([site for each in runs for site in each.graph.sites])
     functions, of_sites = _functions([each.graph for each in runs], test_files, run.info.workspace)
     owner = flows.of_call(np.arange(len(flows.label)))
     call_function = np.full(len(flows.label), -1, np.int64)
@@ -151,6 +151,21 @@ def _read(run: OpenRun, earlier: OpenRun | None) -> RecordedTests:
         failures=_failures(run.graph, flows),
         test_files=test_files,
     )
+
+
+def _test_files(sites: list[Site]) -> frozenset[str]:
+    """Return the files with tests, other than doctests, which are in files of the program."""
+    functions = {(site.file, site.qualname) for site in sites if _is_function(site)}
+    tests = [(site.file, site.qualname.removesuffix(TEST)) for site in sites if site.qualname.endswith(TEST)]
+    return frozenset(file for file, name in tests if (file, name) in functions or not is_doctest(file, name))
+
+
+def is_doctest(file: str, name: str) -> bool:
+    """Return whether a test of a file has the name of a doctest: that of the module, or of something in it."""
+    parts = PurePath(file).with_suffix("").parts
+    parts = parts[:-1] if parts and parts[-1] == "__init__" else parts
+    modules = (".".join(parts[first:]) for first in range(len(parts)))
+    return name == PurePath(file).name or any(name == module or name.startswith(f"{module}.") for module in modules)
 
 
 def _flows(run: OpenRun) -> Flows:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from clew.compare.failures.behaviours import Behaviours
 from clew.compare.failures.ranking import BEHAVIOUR, INWARD, OTHERS, TRACEBACK, WORDS, rank
-from clew.compare.failures.recorded_tests import Function, RecordedTests, is_program
+from clew.compare.failures.recorded_tests import Function, RecordedTests, is_doctest, is_program
 from clew.compare.failures.traceback_frames import plain
 from clew.records.format.failed_phase import FailedPhase, Frame, Raised
 
@@ -162,7 +162,7 @@ def test_rank_evidence_is_in_words():
 def test_rank_words_of_the_test_break_ties_and_are_named():
     tests = replace(made([("failed", {0: 1, 4: 1}, [])]), nodes=("tests/test_cart.py::test_total",))
     first, second = rank(tests, 0).suspects
-    assert (first.function.qualname, first.evidence[-1]) == ("Cart.total", "the test names “total”")
+    assert (first.function.qualname, first.evidence[-1]) == ("Cart.total", "the failure names “total”")
     assert first.score - second.score == pytest.approx(WORDS)
 
 
@@ -193,6 +193,21 @@ def test_rank_without_passing_tests_says_so():
 )
 def test_is_program_tells_tests_and_libraries_apart(file, expected):
     assert is_program(file, ROOT, frozenset({TEST_FILE})) is expected
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "expected"),
+    [
+        ("/shop/src/shop/cart.py", "shop.cart.Cart.total", True),
+        ("/shop/src/shop/cart.py", "shop.cart", True),
+        ("/shop/src/shop/__init__.py", "shop.open", True),
+        ("/shop/README.rst", "README.rst", True),
+        ("/shop/tests/test_cart.py", "test_total", False),
+        ("/shop/tests/test_cart.py", "TestCart.test_total[cart.1]", False),
+    ],
+)
+def test_is_doctest_by_the_name_of_its_module(file, name, expected):
+    assert is_doctest(file, name) is expected
 
 
 def test_plain_name_of_a_comprehension_is_the_function_around_it():
