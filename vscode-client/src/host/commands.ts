@@ -18,6 +18,7 @@ import type { PanelHost } from "./panel";
 import type { Recorder } from "./recording";
 import { pickBaseline, pickRun } from "./runStatusBar";
 import { askGuideQuestions } from "./guideQuestions";
+import { testId } from "./testItems";
 import type { WalkCommands } from "./walkCommands";
 import type { WatchCommand } from "./watchCommand";
 
@@ -182,11 +183,6 @@ async function askWhy(given: unknown): Promise<SliceParams | undefined> {
 function cursorTarget(): Target | undefined {
   const editor = vscode.window.activeTextEditor;
   return editor && targetAt(editor.document, editor.selection.active.line);
-}
-
-/** What the menu of a test passes: an item, whose id under pytest is the test's own after the path of its file. */
-function testId(item: unknown): string | undefined {
-  return typeof item === "object" && item !== null && "id" in item && typeof item.id === "string" ? item.id : undefined;
 }
 
 /** What the menu of a line's number passes. */
