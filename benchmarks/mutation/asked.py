@@ -1,0 +1,71 @@
+"""Ask clew about a mutant: record its test file with `pytest --clew`, then ask for the suspects of its failed test."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mutation.operators import functions, innermost
+from mutation.search import Mutant
+from mutation.set_up import Checkout, Place, ended
+
+RECORDED_S = 300
+ANSWERED_S = 120
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of `clew why --test`; empty if it did not give one."""
+
+    suspects: list[Place] = field(default_factory=list)
+    problem: str = ""
+    """Why there is no answer."""
+
+
+def record(mutant: Mutant, checkout: Checkout) -> None:
+    """Run the test file of a mutant under `pytest --clew`, in a workspace without earlier sessions."""
+    shutil.rmtree(checkout.folder / ".clew", ignore_errors=True)
+    ended(checkout.pytest("--clew", "--tb=no", mutant.test_file), checkout.folder, checkout.environment(), RECORDED_S)
+
+
+def suspects(mutant: Mutant, checkout: Checkout) -> Answer:
+    """Return the suspects of the newest session, the likeliest first."""
+    # The analysis must not import a mutated library, so it runs without the package on its path.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW_", "PYTHON"))}
+    command = [sys.executable, "-m", "clew", "why", "--test", mutant.test, "--json"]
+    printed = ended(command, checkout.folder, environment, ANSWERED_S)
+    if printed is None:
+        return Answer(problem="clew why did not end")
+    try:
+        answers = json.loads(printed)["answers"]
+    except (ValueError, KeyError, TypeError):
+        return Answer(problem=printed.strip().partition("\n")[0] or "clew why printed nothing")
+    found = (one.get("answer", one).get("failedTest") for one in answers)
+    failed = next((one for one in found if one), None)
+    if failed is None:
+        return Answer(problem="the answer has no suspects")
+    return Answer(_places(failed["suspects"], checkout.code))
+
+
+def _places(rows: list[dict[str, Any]], code: Path) -> list[Place]:
+    """Return the functions of suspects; those outside of the package keep the whole path of their file."""
+    found: list[Place] = []
+    for row in rows:
+        file = (row.get("location") or {}).get("path", "")
+        path = Path(file)
+        inside = path.is_relative_to(code)
+        name = row["function"].rpartition(":")[2]
+        found.append((str(path.relative_to(code)) if inside else file, name))
+    return list(dict.fromkeys(found))
+
+
+def mutated_function(mutant: Mutant, checkout: Checkout) -> Place:
+    """Return the place of the mutated function, by the mutated source."""
+    source = (checkout.code / mutant.file).read_text(encoding="utf-8")
+    name = innermost(functions(source), mutant.edit.line)
+    return mutant.file, name or mutant.edit.function

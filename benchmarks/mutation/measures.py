@@ -1,0 +1,158 @@
+"""Measure mutants: the rank of the mutated function by each method, and the tables of the ranks."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from recording.report import Row, line
+
+from mutation.asked import mutated_function, record, suspects
+from mutation.packages import package
+from mutation.rankings import NEVER, ochiai, rank_of, sign_test
+from mutation.search import Mutant
+from mutation.set_up import Checkout, Place, Session, checkout
+
+TRACEBACK, CALL_TREE, OCHIAI, WHY = "traceback", "call tree, breadth first", "Ochiai over lines", "clew why --test"
+PEERS = (TRACEBACK, CALL_TREE, OCHIAI)
+TOPS = (1, 3, 5, 10)
+ASKED = {1: 48, 3: 68, 5: 80}
+"""Percent of all mutants whose function is among the first suspects, without a second look."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    mutant: Mutant
+    ranks: dict[str, float] = field(default_factory=dict)
+    """The rank of the mutated function by each method; `NEVER` if it is not in the list."""
+    problem: str = ""
+    """Why it was not measured, or why a method gave no answer."""
+
+
+Answerer = Callable[[Mutant, Checkout], tuple[list[Place], str]]
+"""Returns the ranked functions of a recorded mutant, and why there is no answer."""
+
+
+def why(mutant: Mutant, made: Checkout) -> tuple[list[Place], str]:
+    answer = suspects(mutant, made)
+    return answer.suspects, answer.problem
+
+
+ANSWERERS: dict[str, Answerer] = {WHY: why}
+"""How clew is asked about a recorded mutant. Another kind of question is a row here."""
+
+
+def measure(mutant: Mutant) -> Measured:
+    with tempfile.TemporaryDirectory(prefix="clew-mutants-", ignore_cleanup_errors=True) as folder:
+        made = checkout(package(mutant.package), Path(folder, mutant.package))
+        mutant.apply(made)
+        place = mutated_function(mutant, made)
+        session = made.run(mutant.test_file, measure="lines")
+        if session is None or session.outcomes.get(mutant.test) != "failed":
+            return Measured(mutant, problem=f"{mutant.test} did not fail")
+        ranks = {name: rank_of(place, found) for name, found in _peers(mutant, made, session).items()}
+        problems = []
+        record(mutant, made)
+        for name, answerer in ANSWERERS.items():
+            found, problem = answerer(mutant, made)
+            ranks[name] = rank_of(place, found)
+            problems += [problem] if problem else []
+        return Measured(mutant, ranks, "; ".join(problems))
+
+
+def _peers(mutant: Mutant, made: Checkout, session: Session) -> dict[str, list[Place]]:
+    called = made.run(mutant.test, measure="calls")
+    return {
+        TRACEBACK: session.raised[mutant.test],
+        CALL_TREE: called.calls if called is not None else [],
+        OCHIAI: ochiai(session, made.code, mutant.id),
+    }
+
+
+def measure_all(mutants: Sequence[Mutant], jobs: int, done: Callable[[Measured], None]) -> list[Measured]:
+    """Measure mutants, `jobs` at a time, and call `done` with each."""
+    with ThreadPoolExecutor(jobs) as pool:
+        found = []
+        for one in pool.map(measure, mutants):
+            done(one)
+            found.append(one)
+    return found
+
+
+def table(measured: Sequence[Measured]) -> list[str]:
+    """Return the Markdown lines of the main table: in how many mutants the function is in the first 1/3/5/10."""
+    groups = _groups(measured)
+    lines = [
+        line(["function in top 1/3/5/10", *(f"{name} ({len(group)})" for name, group in groups.items())]),
+        line(["---"] * (1 + len(groups))),
+    ]
+    for method in _methods(measured):
+        lines.append(line([method, *(_hits(group, method) for group in groups.values())]))
+    return lines
+
+
+def package_table(measured: Sequence[Measured]) -> list[str]:
+    names = list(dict.fromkeys(one.mutant.package for one in measured))
+    methods = _methods(measured)
+    lines = [line(["package", "mutants", *methods]), line(["---"] * (2 + len(methods)))]
+    for name in names:
+        own = [one for one in measured if one.mutant.package == name]
+        lines.append(line([name, str(len(own)), *(_hits(own, method) for method in methods)]))
+    return lines
+
+
+def pair_table(measured: Sequence[Measured]) -> list[str]:
+    """Return the lines of paired sign tests of `clew why` with each other method."""
+    lines = [line(["only clew / only the other, p", *(f"top {top}" for top in TOPS)]), line(["---"] * (1 + len(TOPS)))]
+    for peer in PEERS:
+        cells = []
+        for top in TOPS:
+            ours, theirs, p = sign_test(
+                [one.ranks[WHY] <= top for one in measured], [one.ranks[peer] <= top for one in measured]
+            )
+            cells.append(f"{ours} / {theirs}, {p:.2g}")
+        lines.append(line([peer, *cells]))
+    return lines
+
+
+def rows(measured: Sequence[Measured]) -> list[Row]:
+    """Return the rows of the last line: percent of the mutants of each group, a peer each."""
+    found = []
+    for name, group in _groups(measured).items():
+        for top in TOPS:
+            ours = _percent(group, WHY, top)
+            asked = ASKED.get(top) if name == "all" else None
+            for peer in PEERS:
+                found.append(
+                    {
+                        "name": f"mutants, {name}: function in top {top}", "unit": f"% of {len(group)}",
+                        "ours": ours, "peer": peer, "peer_value": _percent(group, peer, top),
+                        "asked": asked, "met": asked is None or ours >= asked,
+                    }
+                )  # fmt: skip
+    return found
+
+
+def _groups(measured: Sequence[Measured]) -> dict[str, list[Measured]]:
+    groups = {
+        "all": list(measured),
+        "wrong values": [one for one in measured if one.mutant.wrong_value],
+        "crashes": [one for one in measured if not one.mutant.wrong_value],
+        "deleted statements": [one for one in measured if one.mutant.deleted],
+    }
+    return {name: group for name, group in groups.items() if group}
+
+
+def _methods(measured: Sequence[Measured]) -> list[str]:
+    return list(measured[0].ranks) if measured else []
+
+
+def _hits(group: Sequence[Measured], method: str) -> str:
+    return "/".join(str(sum(one.ranks.get(method, NEVER) <= top for one in group)) for top in TOPS)
+
+
+def _percent(group: Sequence[Measured], method: str, top: int) -> float:
+    return round(100 * sum(one.ranks.get(method, NEVER) <= top for one in group) / len(group), 1)
