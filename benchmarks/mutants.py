@@ -22,6 +22,7 @@ from pathlib import Path
 from mutation.measures import Measured, measure_all, package_table, pair_table, rows, table
 from mutation.packages import PACKAGES, packages
 from mutation.packages import package as package_of
+from mutation.rankings import NEVER
 from mutation.search import Mutant, load, save, search
 from mutation.set_up import CACHE, checkout
 from recording.report import machine
@@ -98,7 +99,14 @@ def report(measured: list[Measured], total: int) -> None:
     """Print the tables, and the figures as one line of JSON. The ranks stay in the cache."""
     if not measured:
         sys.exit("no mutant was measured: --search makes the lists")
-    ranks = [{"id": one.mutant.id, "problem": one.problem, "ranks": one.ranks} for one in measured]
+    ranks = [
+        {
+            "id": one.mutant.id,
+            "problem": one.problem,
+            "ranks": {method: None if rank == NEVER else rank for method, rank in one.ranks.items()},
+        }
+        for one in measured
+    ]
     CACHE.mkdir(parents=True, exist_ok=True)
     (CACHE / "ranks.json").write_text(json.dumps(ranks), encoding="utf-8")
     print(f"\n`benchmarks/mutants.py`, {machine()}: {len(measured)} mutants, {total - len(measured)} not measured\n")
