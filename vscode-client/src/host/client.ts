@@ -14,7 +14,7 @@ import {
   type RunGrew,
   RUNS_CHANGED,
 } from "../shared/protocol";
-import { isOwnOutput, LOGS } from "./logDocuments";
+import { isOwnOutput, LOGS } from "./logs/documents";
 import { findInterpreter, serverEnvironment } from "./python";
 
 export type ServerState = "stopped" | "starting" | "running" | "failed";

@@ -13,7 +13,7 @@ import type {
   WizardParams,
 } from "../shared/protocol";
 import type { Server } from "./client";
-import { activeFile, askLine, isLargeLog, targetAt } from "./logs";
+import { activeFile, askLine, isLargeLog, targetAt } from "./logs/links";
 import type { PanelHost } from "./panel";
 import type { Recorder } from "./recording";
 import { pickBaseline, pickRun } from "./runStatusBar";

@@ -6,7 +6,7 @@
 import * as vscode from "vscode";
 import { folderWithRuns, hasRuns, Server } from "./client";
 import { registerCommands } from "./commands";
-import { LoggedLinks } from "./logs";
+import { LoggedLinks } from "./logs/links";
 import { PanelHost } from "./panel";
 import { onInterpreterChanged } from "./python";
 import { Recorder } from "./recording";

@@ -7,7 +7,7 @@ import * as vscode from "vscode";
 import type { Location, PresentResult, WalkParams, WalkResult } from "../shared/protocol";
 import { begin, type Step, stepped, type Walk, WAYS } from "../shared/walk";
 import type { Server } from "./client";
-import { activeFile, askLine, isLargeLog, targetAt } from "./logs";
+import { activeFile, askLine, isLargeLog, targetAt } from "./logs/links";
 import type { PanelHost } from "./panel";
 import { openLocation } from "./openLocation";
 

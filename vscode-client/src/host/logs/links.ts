@@ -4,9 +4,9 @@
  * Invariant: the server never receives its own output: its output channel does not count as a log.
  */
 import * as vscode from "vscode";
-import type { SliceParams, Target } from "../shared/protocol";
-import type { Server } from "./client";
-import * as settings from "./settings";
+import type { SliceParams, Target } from "../../shared/protocol";
+import type { Server } from "../client";
+import * as settings from "../settings";
 
 const LOG_FILE = /\.log(?:[.-][\w-]+)?$|\.(?:out|err|txt)$/i;
 /** A line worth asking the server about: it has a time, a level or an event's id. */
