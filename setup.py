@@ -70,10 +70,17 @@ RECORDER = [extension("instrument.recorder._core", "instrument/recorder/csrc")]
 if sysconfig.get_config_var("Py_GIL_DISABLED"):
     RECORDER = []  # which relies on the GIL: clew only analyses there
 
+SECOND_LOOK = []
+if sys.version_info < (3, 14) and RECORDER:
+    SECOND_LOOK = [
+        extension("instrument.values._steps", "instrument/values/csrc")
+    ]  # reads the frames of these versions
+
 EXTENSIONS = [
     extension("records.compress._codec", "records/compress/csrc"),
     *RECORDER,
     extension("instrument.probes._entry", "instrument/probes/csrc"),
+    *SECOND_LOOK,
     kernel("structure"),
     kernel("ingest"),
     kernel("timeline"),

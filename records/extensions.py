@@ -17,6 +17,8 @@ RECORDING = (
     *(() if WITHOUT_GIL else ("clew.instrument.recorder._core",)),
     "clew.instrument.probes._entry",
 )
+SECOND_LOOK = () if WITHOUT_GIL or sys.version_info >= (3, 14) else ("clew.instrument.values._steps",)
+"""Needed to run a test again and follow its values."""
 ANALYSIS = (
     "clew.graph.kernel._structure",
     "clew.graph.kernel._ingest",

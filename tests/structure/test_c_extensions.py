@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.records.extensions import ANALYSIS, RECORDING, missing
+from clew.records.extensions import ANALYSIS, RECORDING, SECOND_LOOK, missing
 from tests.support.extensions import extensions
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def test_c_extension_is_built(part):
 
 
 def test_missing_extensions_are_looked_up_as_setup_builds_them():
-    assert {*RECORDING, *ANALYSIS} == {*PARTS} - {OPTIONAL}
+    assert {*RECORDING, *SECOND_LOOK, *ANALYSIS} == {*PARTS} - {OPTIONAL}
     assert all(extension.optional == (extension.name == OPTIONAL) for extension in EXTENSIONS)
     assert missing() == ""
 

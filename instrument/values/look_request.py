@@ -1,0 +1,55 @@
+"""What a second look is asked for, and how its process tells that it is done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from clew.instrument.recorder.redaction import Redaction
+from clew.instrument.values.followed_files import is_followed_below
+from clew.instrument.values.recorder import Limits, Recorder
+from clew.records.fast_namedtuple import NamedTuple
+from clew.records.plan.plan import Redact
+
+LOOK_VARIABLE = "CLEW_SECOND_LOOK"
+"""Environment variable with the request, for pytest."""
+_DONE = "done.json"
+
+
+class LookRequest(NamedTuple):
+    folder: str
+    root: str
+    """The project: functions below it are followed."""
+    test: str = ""
+    names: tuple[str, ...] = ()
+    """Names of values to hide, and below patterns of texts to hide."""
+    patterns: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    """Installed packages that are followed, too."""
+    limits: Limits = Limits()
+
+    def dump(self) -> str:
+        return json.dumps(self)
+
+    @staticmethod
+    def load(text: str) -> LookRequest:
+        folder, root, test, names, patterns, packages, limits = json.loads(text)
+        return LookRequest(folder, root, test, tuple(names), tuple(patterns), tuple(packages), Limits(*limits))
+
+    def recorder(self) -> Recorder:
+        """Return the recorder that the request asks for. Raises `OSError`."""
+        redaction = Redaction(Redact(self.names, self.patterns))
+        return Recorder(Path(self.folder), is_followed_below(Path(self.root), self.packages), redaction, self.limits)
+
+    def done(self, outcome: str) -> None:
+        """Tell that the trace is complete. Raises `OSError`."""
+        (Path(self.folder) / _DONE).write_text(json.dumps({"outcome": outcome}), encoding="utf-8")
+
+
+def outcome_of(folder: Path) -> str | None:
+    """Return how the test or program of a finished second look ended; None if it did not finish."""
+    try:
+        found = json.loads((folder / _DONE).read_bytes())["outcome"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if isinstance(found, str) else None
