@@ -1,0 +1,1 @@
+"""The flow of values in a second look: which line made a value what it was."""

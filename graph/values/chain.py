@@ -1,0 +1,170 @@
+"""Choose the steps that explain a value: from the value back to the lines that made it so.
+
+A value usually has more causes than a person reads. The steps are chosen one by one, the cheapest first. A cost grows along
+the way back, more so for what only selected a value than for what it was made from. State that another call wrote is cheap: a
+reader of the code cannot see it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from clew.graph.values.flow import Flow, NodeKind
+from clew.graph.values.statements import Input, Statement, Statements, is_instance
+
+MOST_STEPS = 12
+_STATE = frozenset({NodeKind.ATTRIBUTE, NodeKind.ITEM, NodeKind.GLOBAL, NodeKind.CELL})
+_OTHER_CALLS_STATE, _LOCAL, _RESULT, _PARAMETER, _OTHER = 0.5, 0.6, 0.8, 0.9, 1.0
+_EARLIER = 2.0
+_CONTROL, _CONTROL_OF_CONSTANT, _INNER_BRANCH = 1.6, 0.7, 0.9
+_LOOP = 3.0
+"""That a loop went on is seldom the reason."""
+_POINTER = 2.5
+_HOLDER = 1.5
+"""An object beside plain values, such as the logger of a log line, is seldom in question."""
+_REPEATED = 1.0
+_KEYS = frozenset({"none", "bool", "int", "float", "str", "bytes", "tuple", "enum"})
+"""Kinds of objects that select an item. Which object an attribute belongs to is seldom in question."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueStep:
+    """One line of the explanation."""
+
+    statement: Statement
+    parent: int
+    """The place in the chain of the step that this one explains; -1 for the first."""
+    explains: Input | None
+    """The input of the parent that this step explains; None for the value that was asked about."""
+    is_control: bool = False
+    """Whether it is why the parent's line ran, not where its value came from."""
+
+    @property
+    def node(self) -> int:
+        return self.statement.node
+
+
+@dataclass(frozen=True)
+class Chain:
+    steps: tuple[ValueStep, ...]
+    """In reading order: each step before those that explain it, the likeliest first."""
+    more: int
+    """How many further steps were found and left out, at least."""
+
+
+def chain_of(flow: Flow, statements: Statements, criterion: list[int], most: int = MOST_STEPS) -> Chain:
+    """Return the steps that explain the nodes of `criterion`, at most `most` of them."""
+    chosen: list[tuple[ValueStep, float]] = []
+    waiting: list[tuple[float, int, int, int, Input | None, bool, int]] = []
+    count = 0
+    for node in criterion:
+        heapq.heappush(waiting, (0.0, count, node, -1, None, False, 0))
+        count += 1
+    seen: set[int] = set()
+    shown: dict[tuple[int, int], int] = {}
+    """By code and instruction: how many of its steps are in the chain."""
+    while waiting and len(chosen) < most:
+        cost, _, node, parent, explains, is_control, again = heapq.heappop(waiting)
+        if node in seen or (parent >= 0 and flow.kind[node] == NodeKind.CONSTANT):
+            # A literal stands in the step that read it.
+            continue
+        seen.add(node)
+        location = (flow.calls[flow.call[node]].code, flow.instruction[node]) if flow.call[node] >= 0 else (-1, node)
+        if parent >= 0 and shown.get(location, 0) > again:
+            # A loop runs a line many times: other lines come first.
+            count += 1
+            late = cost + _REPEATED * (shown[location] - again)
+            seen.discard(node)
+            heapq.heappush(waiting, (late, count, node, parent, explains, is_control, shown[location]))
+            continue
+        statement = statements.of(node)
+        place, via = parent, explains
+        is_first = parent < 0 and not _is_read(flow, statement)
+        if is_first or is_control or not (parent < 0 or _is_passed_on(flow, statement)):
+            place, via = len(chosen), None
+            step = ValueStep(statement, parent, explains, is_control)
+            chosen.append((step, cost))
+            shown[location] = shown.get(location, 0) + 1
+        for weight, cause, read, control in _causes(flow, statement):
+            count += 1
+            name = None if control else via or read
+            heapq.heappush(waiting, (cost + weight, count, cause, place, name, control, 0))
+    return Chain(_in_reading_order(chosen), len(waiting))
+
+
+def _is_passed_on(flow: Flow, statement: Statement) -> bool:
+    """Return whether a step only passes a value on: a variable or parameter that got another one, or what a call returned.
+
+    The steps behind it then explain the input of its parent.
+    """
+    inputs, item = statement.inputs, flow.object[statement.node]
+    if flow.kind[statement.node] not in (NodeKind.LOCAL, NodeKind.PARAMETER, NodeKind.CELL):
+        return False
+    if not inputs:
+        # The literal argument stands in the step of the call.
+        return flow.kind[statement.node] == NodeKind.PARAMETER and flow.calls[flow.call[statement.node]].caller >= 0
+    return len(inputs) == 1 and inputs[0].object == item >= 0
+
+
+def _is_read(flow: Flow, statement: Statement) -> bool:
+    """Return whether the value that was asked about was only read there, so that its writer is the first step."""
+    inputs, item = statement.inputs, flow.object[statement.node]
+    return flow.kind[statement.node] == NodeKind.EXPRESSION and len(inputs) == 1 and inputs[0].object == item >= 0
+
+
+def _causes(flow: Flow, statement: Statement) -> Iterator[tuple[float, int, Input | None, bool]]:
+    node = statement.node
+    for one in statement.inputs:
+        is_holder = len(statement.inputs) > 1 and is_instance(flow, one.object)
+        yield _cost(flow, node, one) + _HOLDER * is_holder, one.node, one, False
+    for one in statement.pointers:
+        if flow.object[one.node] >= 0 and flow.trace.objects[flow.object[one.node]].kind in _KEYS:
+            yield _POINTER, one.node, one, False
+    for branch in statement.branches:
+        yield _INNER_BRANCH, branch, None, True
+    control = flow.control[node]
+    if flow.kind[node] == NodeKind.PARAMETER:
+        # A parameter depends on the call, which is told with it; the branch above the call is its control.
+        control = flow.control[control] if control else 0
+    while control and flow.kind[control] == NodeKind.CALLED:
+        control = flow.control[control]
+    if control:
+        weight = _CONTROL if statement.inputs else _CONTROL_OF_CONSTANT
+        if (
+            flow.kind[control] == NodeKind.BRANCH
+            and flow.code_of(control).instructions[flow.instruction[control]].name == "FOR_ITER"
+        ):
+            weight = _LOOP
+        yield weight, control, None, True
+
+
+def _cost(flow: Flow, node: int, one: Input) -> float:
+    kind = flow.kind[one.node]
+    if kind == NodeKind.EARLIER:
+        return _EARLIER
+    if kind in _STATE:
+        return _OTHER_CALLS_STATE if flow.call[one.node] != flow.call[node] else _LOCAL
+    if kind == NodeKind.RESULT:
+        return _RESULT
+    if kind == NodeKind.LOCAL:
+        return _LOCAL
+    if kind == NodeKind.PARAMETER:
+        return _PARAMETER
+    return _OTHER
+
+
+def _in_reading_order(chosen: list[tuple[ValueStep, float]]) -> tuple[ValueStep, ...]:
+    """Put each step's causes behind it, the cheapest first, and renumber the parents."""
+    children: dict[int, list[int]] = {}
+    for place, (step, _) in enumerate(chosen):
+        children.setdefault(step.parent, []).append(place)
+    order: list[int] = []
+    waiting = list(reversed(children.get(-1, [])))
+    while waiting:
+        place = waiting.pop()
+        order.append(place)
+        waiting += sorted(children.get(place, []), key=lambda one: chosen[one][1], reverse=True)
+    number = {place: at for at, place in enumerate(order)}
+    return tuple(replace(chosen[place][0], parent=number.get(chosen[place][0].parent, -1)) for place in order)

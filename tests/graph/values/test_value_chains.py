@@ -1,0 +1,248 @@
+"""How values came about: what each kind of statement of Python passes on, as sentences about real programs."""
+
+import pytest
+
+from clew.graph.values.criteria import NoSuchValue, of_expression
+from tests.support.programs.second_look import Looked
+
+FOLLOWED = """
+import asyncio, collections, contextlib, functools, heapq, threading
+from dataclasses import dataclass
+
+
+def comprehension(rates):
+    doubled = [rate * 2 for rate in rates if rate > 1]
+    return sum(doubled)  # comprehension
+
+
+def generated(limit):
+    def squares():
+        for number in range(limit):
+            yield number * number
+    total = 0
+    for square in squares():
+        total += square
+    return total  # generator
+
+
+async def fetched(price):
+    await asyncio.sleep(0)
+    return price * 3
+
+
+async def awaited():
+    bill = await fetched(14)
+    return bill  # coroutine
+
+
+class Basket:
+    __slots__ = ("price",)
+
+    def __init__(self, price):
+        self.price = price
+
+
+def slots():
+    basket = Basket(17)
+    paid = basket.price + 1
+    return paid  # slots
+
+
+class Account:
+    def __init__(self):
+        self._balance = 0
+
+    @property
+    def balance(self):
+        return self._balance * 10
+
+    @balance.setter
+    def balance(self, amount):
+        self._balance = amount + 1
+
+
+def properties():
+    account = Account()
+    account.balance = 4
+    shown = account.balance
+    return shown  # property
+
+
+class Upper:
+    def __get__(self, owner, kind):
+        return owner.raw.upper()
+
+
+class Named:
+    name = Upper()
+
+
+def descriptors():
+    named = Named()
+    named.raw = "ann"
+    got = named.name
+    return got  # descriptor
+
+
+def by_setattr():
+    account = Account()
+    setattr(account, "limit", 250)
+    limit = account.limit
+    return limit  # setattr
+
+
+def sorted_by_key():
+    def cost(pair):
+        return pair[1]
+    cheapest = sorted([("pen", 3), ("ink", 2)], key=cost)[0]
+    return cheapest  # key
+
+
+def reduced():
+    total = functools.reduce(lambda left, right: left + right, [20, 22])
+    return total  # reduce
+
+
+@contextlib.contextmanager
+def opened(name):
+    yield name + "-open"
+
+
+def managed():
+    with opened("file") as handle:
+        got = handle
+    return got  # manager
+
+
+def threaded():
+    results = {}
+
+    def work(key, number):
+        results[key] = number - 7
+    worker = threading.Thread(target=work, args=("left", 50), name="worker")
+    worker.start()
+    worker.join()
+    left = results["left"]
+    return left  # thread
+
+
+def closed_over():
+    count = 5
+
+    def bump():
+        nonlocal count
+        count = count + 100
+    bump()
+    seen = count
+    return seen  # closure
+
+
+def unpacked():
+    first, *rest = [31, 32, 33]
+    second = rest[0]
+    return second  # unpack
+
+
+@dataclass
+class Order:
+    price: int
+    count: int = 2
+
+
+def dataclasses():
+    order = Order(21)
+    cost = order.price * order.count
+    return cost  # dataclass
+
+
+def starred(*numbers, **named):
+    picked = numbers[1] + named["extra"]
+    return picked  # starred
+
+
+def missing_key(country):
+    rate = {"de": 19}.get(country)
+    return rate  # missing
+
+
+def branches(age):
+    if age < 18:
+        price = 5
+    else:
+        price = 9
+    return price  # branch
+
+
+def heap():
+    jobs = []
+    heapq.heappush(jobs, (3, "late"))
+    heapq.heappush(jobs, (1, "soon"))
+    rank, job = heapq.heappop(jobs)
+    return job  # heap
+
+
+comprehension([1, 2, 3])
+generated(4)
+asyncio.run(awaited())
+slots()
+properties()
+descriptors()
+by_setattr()
+sorted_by_key()
+reduced()
+managed()
+threaded()
+closed_over()
+unpacked()
+dataclasses()
+starred(1, 20, extra=300)
+missing_key("DE")
+branches(12)
+heap()
+"""
+"""Each line that is asked about returns a variable, and its comment names the case."""
+
+TOLD = {
+    "comprehension": ("doubled", ["[4, 6]", "because rate is"]),
+    "generator": ("total", ["total is 14", "generated.squares() returned 9", "number is 3"]),
+    "coroutine": ("bill", ["bill is 42", "fetched(14) returned 42", "price is 14"]),
+    "slots": ("paid", ["paid is 18", "self.price was set to 17 by Basket.__init__(17), called by slots"]),
+    "property": ("shown", ["Account.balance() returned 50", "self._balance was set to 5 by Account.balance(4), called by p"]),
+    "descriptor": ("got", ["returned 'ANN'", "named.raw was set to 'ann' by descriptors()"]),
+    "setattr": ("limit", ["setattr(account, \"limit\", 250) was set to 250"]),
+    "key": ("cheapest", ["cheapest is ('ink', 2)"]),
+    "reduce": ("total", ["the lambda in reduced returned 42", "left is 20 and right is 22"]),
+    "manager": ("got", ["got is 'file-open'", "opened('file') returned 'file-open'"]),
+    "thread": ("left", ["results[key] was set to 43 by threaded.work('left', 50) in thread worker, because number is 50"]),
+    "closure": ("seen", ["seen is 105", "count is 105, because count is 5", "count is 5"]),
+    "unpack": ("second", ["second is 32"]),
+    "dataclass": ("cost", ["cost is 42, because order.price is 21 and order.count is 2"]),
+    "starred": ("picked", ["picked is 320, because numbers[1] is 20 and named[\"extra\"] is 300"]),
+    "missing": ("rate", ["rate is None, because country is 'DE'"]),
+    "branch": ("price", ["price is 5", "age < 18 was True, because age is 12"]),
+    "heap": ("job", ["job is 'soon'", "heapq.heappush(jobs, (1, \"soon\"))"]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory):
+    return Looked(tmp_path_factory.mktemp("values"), FOLLOWED)
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_chain_tells_how_a_value_came_about(followed, case):
+    name, told = TOLD[case]
+    sentences = followed.why(name, case)
+    text = "\n".join(sentences)
+    assert [part for part in told if part not in text] == [], text
+
+
+def test_unknown_expression_is_refused_with_the_values_of_the_line(followed):
+    with pytest.raises(NoSuchValue, match=r"has no value 'nonsense'"):
+        followed.why("nonsense", "slots")
+
+
+def test_line_that_did_not_run_is_named(followed):
+    flow, statements = followed.flow()
+    with pytest.raises(NoSuchValue, match=r"app.py:1 did not run in the second look"):
+        of_expression(flow, statements, "x", str(followed.file), 1)
