@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from clew.cli.output.stderr import say
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -44,3 +46,9 @@ class ImportBar:
         if self._bar is not None:
             self._bar.stop()
         self._bar, self._tasks = None, {}
+
+
+def say_phase(what: str) -> None:
+    """Tell a phase of long work on stderr, if that is a terminal."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        say(f"{what} …")

@@ -39,6 +39,14 @@ STEPS = 1000
     shell_complete=failed_nodes,
     help="A failed test of `pytest --clew`, by the end of its id.",
 )
+@click.option(
+    "--value",
+    is_flag=False,
+    flag_value="",
+    metavar="[EXPR]",
+    help="Run the failed test again, and tell how the values of its failure came about, or the value of EXPR.",
+)
+@click.option("--again", is_flag=True, help="With --value: the program, too, may run again, with all its effects.")
 @click.option("--failed", is_flag=True, help="List the suspects of every failed test of the run.")
 @click.option("--all", "every", is_flag=True, help="Explain every matching log line, not only the newest.")
 @click.option("--errors", is_flag=True, help="Group all errors of the run by their cause.")
@@ -60,6 +68,8 @@ def why(
     at: str | None,
     event: int | None,
     test: str | None,
+    value: str | None,
+    again: bool,
     failed: bool,
     every: bool,
     errors: bool,
@@ -91,6 +101,9 @@ def why(
       grep -m1 'timed out' server.log.1 | clew why -
       clew why --at chunkstore/client.py:42 --run before
       clew why --test test_cart.py::test_total
+      clew why --test test_cart.py::test_total --value
+      clew why --value 'self.discount' --at shop.py:8
+      clew why 'negative total' --value --again
       clew why --failed
       clew why --errors
       clew why 'timed out' --all --json
@@ -100,6 +113,22 @@ def why(
       clew why --not 'order 17 done'
       clew why --not Cart.checkout --baseline healthy
     """
+    if again and value is None:
+        raise click.UsageError("--again is only for --value")
+    if value is not None:
+        _refuse(
+            "--value", all=every, causes=causes, failed=failed, errors=errors, markdown=as_markdown, baseline=baseline,
+            request=request,
+        )  # fmt: skip
+        if missing is not None:
+            raise click.UsageError("--value takes no --not")
+        from clew.cli.output.values import ask_value
+
+        ask_value(
+            open_session(workspace), value, text=text, at=at, event=event, test=test, run=run, again=again,
+            steps_at_most=steps_at_most, as_json=as_json,
+        )  # fmt: skip
+        return
     if missing is not None:
         _refuse(
             "--not",

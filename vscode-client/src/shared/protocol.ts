@@ -1890,6 +1890,40 @@ export interface TimelineSearchResult {
   message: string;
 }
 
+/** One step of the chain: a line of the program, and what it made of which values. */
+export interface ValueStepText {
+  text: string;
+  /** Its distance from the value that was asked about. A step explains the nearest one above with a lower depth. */
+  depth: number;
+  /** Whether it tells why the line above ran, not where a value came from. */
+  isControl: boolean;
+  location: Location | null;
+  function: string;
+}
+
+/** A function that could have changed a value of the chain and did not. */
+export interface Omitted {
+  text: string;
+  location: Location | null;
+}
+
+export interface ValueAnswer {
+  /** What is explained: the failure, or the value. */
+  title: string;
+  steps: ValueStepText[];
+  /** How many further causes were left out, at least. */
+  moreSteps: number;
+  omitted: Omitted[];
+  /** What limits the answer: another path than in the run, a limit that was reached. */
+  notes: string[];
+  /** How many instructions were followed. */
+  instructions: number;
+  /** How long the second look took. */
+  seconds: number;
+  /** Labels of the functions of the steps, nearest first. */
+  functions: string[];
+}
+
 /** The start and the direction of a step. The client stores the walk with the visited events. */
 export interface WalkParams {
   target: Target;

@@ -1,0 +1,245 @@
+"""Why a value is what it is: run the test or program again under the tracer of values, and explain the value by its chain."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.values import criteria
+from clew.graph.values.chain import MOST_STEPS, Chain, chain_of
+from clew.graph.values.criteria import Criterion
+from clew.graph.values.flow import Flow
+from clew.graph.values.omissions import omissions
+from clew.graph.values.replay import replay
+from clew.graph.values.same_path import check_path
+from clew.graph.values.statements import Statements
+from clew.instrument.values.look_request import LookRequest
+from clew.instrument.values.second_look import (
+    SecondLookError,
+    check_interpreter,
+    look_at_program,
+    look_at_test,
+    program_of,
+)
+from clew.records.errors import ClewError
+from clew.records.format.event import Kind
+from clew.records.plan.plan import Plan, Redact, load
+from clew.records.run.directory import PLAN_FILE
+from clew.records.values.trace_files import read_value_trace
+from clew.records.values.trace_format import CUTS, ValueTrace
+from clew.server.locations.paths import same_file_key
+from clew.server.protocol.views.value import Omitted, ValueAnswer, ValueStepText
+from clew.server.session.session import Session, Task
+from clew.server.text import units
+from clew.server.text.value_chain import ValueWords
+from clew.server.views.target import NothingFound
+
+if TYPE_CHECKING:
+    from clew.query.api import Run
+
+FOLDER = "second-looks"
+"""In the folder of the run: its second looks."""
+
+
+@dataclass(frozen=True)
+class ValueQuestion:
+    """What is asked: the value of an expression, at a line; without one, what the failure or the log line tells."""
+
+    expression: str = ""
+    file: str = ""
+    line: int = 0
+    test: str = ""
+    """The id of the test to run again; "" for the program of the run."""
+    event: int = -1
+    """The log line whose arguments are asked about; -1 for none."""
+    may_repeat: bool = False
+    """Whether the user allows the program to run again. A test may always."""
+    most: int = MOST_STEPS
+
+
+def value_answer(session: Session, run: Run, question: ValueQuestion, task: Task) -> ValueAnswer:
+    """Take a second look and answer. Raises `SecondLookError`, `NoSuchValue` and `Cancelled`."""
+    check_interpreter()
+    trace = _trace(run, question, task)
+    task.phase("following the values")
+    with task.interruptible():
+        flow = replay(trace)
+    statements = Statements(flow, _Source(session))
+    criterion = _criterion(run, flow, statements, question)
+    chain = chain_of(flow, statements, list(criterion.nodes), question.most)
+    return _answer(run, statements, criterion, chain, question)
+
+
+class _Source:
+    """Reads source files, each once."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lines: dict[str, list[str]] = {}
+
+    def __call__(self, file: str) -> list[str]:
+        found = self._lines.get(file)
+        if found is None:
+            text = self._session.text(file)
+            found = self._lines[file] = text.split("\n") if text is not None else []
+        return found
+
+
+def _trace(run: Run, question: ValueQuestion, task: Task) -> ValueTrace:
+    what = question.test or " ".join(run.info.command)
+    folder = run.folder / FOLDER / hashlib.sha1(what.encode(), usedforsecurity=False).hexdigest()[:16]
+    if run.info.imported:
+        raise SecondLookError("a second look runs the program again; an imported trace has no program")
+    request = LookRequest(str(folder), run.info.workspace, question.test)
+    redact = _plan(run).redact or Redact()
+    request = request._replace(names=tuple(redact.names), patterns=tuple(redact.patterns))
+    python = _python(run)
+    if question.test:
+        task.phase(f"running {question.test} again")
+        look_at_test(request, python=python, tick=lambda seconds: task.check())
+    else:
+        words = " ".join(program_of(run.info.command))
+        if not question.may_repeat:
+            raise SecondLookError(
+                f"a second look runs `{words}` again{_took(run)}, with all that it does to files, databases and other "
+                "programs; add --again if that is safe"
+            )
+        task.phase(f"running {words} again{_took(run)}")
+        look_at_program(run.info.command, Path(run.info.cwd), request, python=python, tick=lambda seconds: task.check())
+    return read_value_trace(folder)
+
+
+def _plan(run: Run) -> Plan:
+    try:
+        return load((run.folder / PLAN_FILE).read_text(encoding="utf-8"), PLAN_FILE)
+    except (OSError, ClewError):
+        return Plan()
+
+
+def _took(run: Run) -> str:
+    if run.info.finished is None:
+        return ""
+    return f", which took {units.duration(run.info.finished - run.info.started)}"
+
+
+def _python(run: Run) -> str:
+    """Return the interpreter that ran the program, if the command names it; else ""."""
+    first = run.info.command[0] if run.info.command else ""
+    if not os.path.basename(first).startswith("python"):
+        return ""
+    return first if os.path.isabs(first) and os.path.exists(first) else shutil.which(first) or ""
+
+
+def _criterion(run: Run, flow: Flow, statements: Statements, question: ValueQuestion) -> Criterion:
+    if question.expression:
+        file, line = question.file, question.line
+        if not file and question.event >= 0:
+            site = run.graph.sites[int(run.graph.site[question.event])]
+            file, line = site.file, site.line
+        if not file and flow.trace.outcome.exception >= 0:
+            raised = flow.raised.get(flow.trace.outcome.exception, 0)
+            if raised:
+                file, line = flow.code_of(raised).file, flow.line_of(raised)
+        if not file:
+            raise NothingFound(f"at which line is {question.expression} asked about? Add --at FILE:LINE")
+        return criteria.of_expression(flow, statements, question.expression, _followed_file(flow, file), line)
+    if question.event >= 0:
+        return _of_log_line(run, flow, question.event)
+    if flow.trace.outcome.exception < 0:
+        what = question.test or "the program"
+        raise NothingFound(f"{what} did not fail in the second look; name the value: --value EXPRESSION --at FILE:LINE")
+    return criteria.of_failure(flow, flow.trace.outcome.exception)
+
+
+def _of_log_line(run: Run, flow: Flow, event: int) -> Criterion:
+    graph = run.graph
+    if graph.kind[event] == Kind.EXCEPTION and flow.trace.outcome.exception >= 0:
+        return criteria.of_failure(flow, flow.trace.outcome.exception)
+    site = graph.sites[int(graph.site[event])]
+    same = np.flatnonzero((graph.site == graph.site[event]) & (graph.kind == graph.kind[event]))
+    number = int(np.count_nonzero(graph.ts[same] < graph.ts[event]))
+    return criteria.of_call_at(flow, _followed_file(flow, site.file), site.line, number)
+
+
+def _followed_file(flow: Flow, file: str) -> str:
+    """Return the name under which a file was followed. Raises `NothingFound`."""
+    key = same_file_key(file)
+    files = {code.file for code in flow.trace.codes}
+    for one in files:
+        if same_file_key(one) == key or one.endswith(os.sep + file):
+            return one
+    raise NothingFound(f"{file}: no function of it ran in the second look")
+
+
+def _answer(
+    run: Run, statements: Statements, criterion: Criterion, chain: Chain, question: ValueQuestion
+) -> ValueAnswer:
+    flow = statements.flow
+    trace = flow.trace
+    base = run.info.workspace
+    words = ValueWords(flow, statements, flow.calls[flow.call[criterion.nodes[0]]].thread, base)
+    depths: list[int] = []
+    steps = []
+    for step in chain.steps:
+        depth = depths[step.parent] + 1 if step.parent >= 0 else 0
+        depths.append(depth)
+        steps.append(
+            ValueStepText(
+                words.sentence(step), depth, step.is_control, words.location(step.node), words.label(step.node)
+            )
+        )
+    omitted = [Omitted(words.omission(one), words.call_location(one)) for one in omissions(flow, chain)]
+    return ValueAnswer(
+        title=_title(trace, question),
+        steps=steps,
+        moreSteps=chain.more,
+        omitted=omitted,
+        notes=_notes(run, flow, criterion, question),
+        instructions=trace.opcodes,
+        seconds=trace.seconds,
+        functions=list(dict.fromkeys(step.function for step in steps if step.function)),
+    )
+
+
+def _title(trace: ValueTrace, question: ValueQuestion) -> str:
+    what = question.test or "the program"
+    if question.expression:
+        place = f" at {question.file}:{question.line}" if question.file else ""
+        return f"the value of {question.expression}{place}, in {what}"
+    if question.event >= 0 or trace.outcome.exception < 0:
+        return f"the values of the line, in {what}"
+    return f"{what} failed with {trace.outcome.message}"
+
+
+def _notes(run: Run, flow: Flow, criterion: Criterion, question: ValueQuestion) -> list[str]:
+    notes = []
+    if flow.trace.cut:
+        notes.append(f"The second look ends early: {CUTS[flow.trace.cut]}. What came later is not in the answer.")
+    if criterion.is_fallback:
+        notes.append("The failure itself tells no value. The steps explain the last results that the test got.")
+    first = _first_row(run, question.test)
+    if first >= 0:
+        checked = check_path(run.graph, first, flow)
+        if checked.difference is not None:
+            before, now = (name or "nothing more" for name in checked.difference)
+            notes.append(
+                f"The second look took another path than the run: after {units.count(checked.compared, 'equal call')}, the run "
+                f"called {before}, the second look {now}. The values may differ from those of the run."
+            )
+    return notes
+
+
+def _first_row(run: Run, test: str) -> int:
+    """Return the row from which the run and the second look are compared; -1 if there is none."""
+    graph = run.graph
+    if test:
+        found = [row for row in graph.rows_of([Kind.REQUEST]).tolist() if graph.channel(row) == test]
+        return found[-1] if found else -1
+    entered = graph.rows_of([Kind.ENTER])
+    return int(entered[np.argmin(graph.ts[entered])]) if len(entered) else -1
