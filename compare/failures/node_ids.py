@@ -25,7 +25,9 @@ def find_node(nodes: Iterable[str], asked: str, failed: Collection[str] = ()) ->
     too. Of several tests that fit, the only one of `failed` is taken. Raises `UnknownTest`.
     """
     known = list(dict.fromkeys(nodes))
-    asked = asked.strip().replace("\\", "/").removeprefix("./")
+    # A backslash in the path separates folders; one in the parameters is theirs.
+    path, bracket, parameters = asked.strip().partition("[")
+    asked = (path.replace("\\", "/") + bracket + parameters).removeprefix("./")
     if asked in known:
         return asked
     fitting = [node for node in known if fits(node, asked)] if asked else []

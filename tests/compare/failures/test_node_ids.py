@@ -12,6 +12,7 @@ NODES = [
     "tests/test_cart.py::test_price[2-x/y]",
     "tests/test_shop.py::TestShop::test_total",
     "tests/test_shop.py::test_opens",
+    r"tests/test_shop.py::test_name[a\n\xe8]",
 ]
 
 
@@ -26,6 +27,7 @@ NODES = [
         ("test_opens", NODES[4]),
         ("test_price[2-x/y]", NODES[2]),
         (r"tests\test_shop.py::test_opens", NODES[4]),
+        (r"test_name[a\n\xe8]", NODES[5]),
     ],
 )
 def test_find_node_unique_part_is_enough(asked, expected):
