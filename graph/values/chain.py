@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from clew.graph.values.flow import Flow, NodeKind
 from clew.graph.values.statements import Input, Statement, Statements, is_instance
@@ -40,6 +41,8 @@ class ValueStep:
     """The input of the parent that this step explains; None for the value that was asked about."""
     is_control: bool = False
     """Whether it is why the parent's line ran, not where its value came from."""
+    passed: tuple[int, ...] = ()
+    """The CALLED nodes of the calls that passed the value on as an argument, from the parent back to this step."""
 
     @property
     def node(self) -> int:
@@ -54,57 +57,75 @@ class Chain:
     """How many further steps were found and left out, at least."""
 
 
+class _Candidate(NamedTuple):
+    """A node that may become a step. The cheapest comes first, of equal ones the one found first."""
+
+    cost: float
+    order: int
+    node: int
+    parent: int = -1
+    explains: Input | None = None
+    is_control: bool = False
+    passed: tuple[int, ...] = ()
+    again: int = 0
+    """How many steps of the same place it has waited for."""
+
+
 def chain_of(flow: Flow, statements: Statements, criterion: list[int], most: int = MOST_STEPS) -> Chain:
     """Return the steps that explain the nodes of `criterion`, at most `most` of them."""
     chosen: list[tuple[ValueStep, float]] = []
-    waiting: list[tuple[float, int, int, int, Input | None, bool, int]] = []
-    count = 0
-    for node in criterion:
-        heapq.heappush(waiting, (0.0, count, node, -1, None, False, 0))
-        count += 1
+    waiting = [_Candidate(0.0, order, node) for order, node in enumerate(criterion)]
+    order = len(waiting)
     seen: set[int] = set()
     shown: dict[tuple[int, int], int] = {}
     """By code and instruction: how many of its steps are in the chain."""
     while waiting and len(chosen) < most:
-        cost, _, node, parent, explains, is_control, again = heapq.heappop(waiting)
+        one = heapq.heappop(waiting)
+        node, parent = one.node, one.parent
         if node in seen or (parent >= 0 and flow.kind[node] == NodeKind.CONSTANT):
             # A literal stands in the step that read it.
             continue
-        seen.add(node)
+        order += 1
         location = (flow.calls[flow.call[node]].code, flow.instruction[node]) if flow.call[node] >= 0 else (-1, node)
-        if parent >= 0 and shown.get(location, 0) > again:
+        repeated = shown.get(location, 0) - one.again
+        if parent >= 0 and repeated > 0:
             # A loop runs a line many times: other lines come first.
-            count += 1
-            late = cost + _REPEATED * (shown[location] - again)
-            seen.discard(node)
-            heapq.heappush(waiting, (late, count, node, parent, explains, is_control, shown[location]))
+            late = one._replace(cost=one.cost + _REPEATED * repeated, order=order, again=shown[location])
+            heapq.heappush(waiting, late)
             continue
+        seen.add(node)
         statement = statements.of(node)
-        place, via = parent, explains
-        is_first = parent < 0 and not _is_read(flow, statement)
-        if is_first or is_control or not (parent < 0 or _is_passed_on(flow, statement)):
-            place, via = len(chosen), None
-            step = ValueStep(statement, parent, explains, is_control)
-            chosen.append((step, cost))
+        place, via, passed = parent, one.explains, one.passed
+        above = chosen[parent][0] if parent >= 0 else None
+        if one.is_control or not (
+            _is_read(flow, statement) if above is None else _is_passed_on(flow, statement, above)
+        ):
+            place, via, passed = len(chosen), None, ()
+            chosen.append((ValueStep(statement, parent, one.explains, one.is_control, one.passed), one.cost))
             shown[location] = shown.get(location, 0) + 1
-        for weight, cause, read, control in _causes(flow, statement):
-            count += 1
-            name = None if control else via or read
-            heapq.heappush(waiting, (cost + weight, count, cause, place, name, control, 0))
+        elif flow.kind[node] == NodeKind.PARAMETER:
+            passed = (*passed, flow.calls[flow.call[node]].node)
+        for weight, cause, read, is_control in _causes(flow, statement):
+            order += 1
+            made = _Candidate(one.cost + weight, order, cause, place, via or read, False, passed)
+            heapq.heappush(waiting, made._replace(explains=None, is_control=True, passed=()) if is_control else made)
     return Chain(_in_reading_order(chosen), len(waiting))
 
 
-def _is_passed_on(flow: Flow, statement: Statement) -> bool:
+def _is_passed_on(flow: Flow, statement: Statement, above: ValueStep) -> bool:
     """Return whether a step only passes a value on: a variable or parameter that got another one, or what a call returned.
 
     The steps behind it then explain the input of its parent.
     """
-    inputs, item = statement.inputs, flow.object[statement.node]
-    if flow.kind[statement.node] not in (NodeKind.LOCAL, NodeKind.PARAMETER, NodeKind.CELL):
+    inputs, node = statement.inputs, statement.node
+    kind, item = flow.kind[node], flow.object[node]
+    if kind not in (NodeKind.LOCAL, NodeKind.PARAMETER, NodeKind.CELL):
         return False
     if not inputs:
-        # The literal argument stands in the step of the call.
-        return flow.kind[statement.node] == NodeKind.PARAMETER and flow.calls[flow.call[statement.node]].caller >= 0
+        # The step of a store tells its call, and so the literal argument.
+        return (
+            kind == NodeKind.PARAMETER and flow.kind[above.node] in _STATE and flow.call[above.node] == flow.call[node]
+        )
     return len(inputs) == 1 and inputs[0].object == item >= 0
 
 

@@ -95,6 +95,9 @@ class ValueWords:
         """Return the sentence of a step, without its place and full stop."""
         text = self._sentence(step)
         name = step.explains.name if step.explains is not None else ""
+        passed = [f"{self.function(self._caller(node))} ({self.place(node)})" for node in step.passed if node]
+        if name and passed:
+            return f"{name}, passed by {units.listed(passed[:_MOST_NAMED])}: {text}"
         if not name or text.startswith(name) or step.statement.target == name:
             return text
         # The step explains a value that its parent knows under another name.
@@ -136,6 +139,9 @@ class ValueWords:
         if target:
             return f"{target} is {self._value_of(node)}{because}"
         return f"{self._statements.segment(node)} is {self._value_of(node)}{because}"
+
+    def _caller(self, called: int) -> Call:
+        return self.flow.calls[self.flow.call[called]]
 
     def _instruction(self, node: int) -> str:
         return self.flow.code_of(node).instructions[self.flow.instruction[node]].name
@@ -187,14 +193,21 @@ class ValueWords:
 
     def place(self, node: int) -> str:
         """Return the file and line of a node."""
-        flow = self.flow
+        flow, node = self.flow, self._at(node)
         if flow.call[node] < 0:
             return ""
         return units.place(flow.code_of(node).file, flow.line_of(node), self._base)
 
+    def _at(self, node: int) -> int:
+        """Return the node whose place is shown: an argument is where the call is."""
+        flow = self.flow
+        if flow.kind[node] == NodeKind.PARAMETER:
+            return flow.calls[flow.call[node]].node or node
+        return node
+
     def location(self, node: int) -> Location | None:
         """Return the file and line of a node as data."""
-        flow = self.flow
+        flow, node = self.flow, self._at(node)
         return Location(flow.code_of(node).file, flow.line_of(node)) if flow.call[node] >= 0 else None
 
     def label(self, node: int) -> str:
