@@ -80,7 +80,11 @@ def append(replay: Replay, frame: Frame, at: int, pushed: Sequence[int]) -> None
     arg, stack = frame.code.instructions[at].arg, frame.stack
     container = stack[-arg] if arg <= len(stack) else 0
     key = frame.operands[-2] if len(frame.operands) > 1 else 0
-    store_item(replay, frame, at, replay.flow.object[container], key, frame.operands[-1], (container, key))
+    place = replay.flow.object[container]
+    length = replay.state.lengths.get(place)
+    store_item(replay, frame, at, place, key, frame.operands[-1], (container, key))
+    if length is not None and frame.code.instructions[at].name == "LIST_APPEND":
+        replay.state.lengths[place] = length + 1
 
 
 def extend(replay: Replay, frame: Frame, at: int, pushed: Sequence[int]) -> None:

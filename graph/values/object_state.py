@@ -85,6 +85,8 @@ class ObjectState:
 
     def changed(self, container: int, node: int) -> None:
         self.positions.pop(container, None)
+        # The trace says the new length when the container is pushed next, if it is another one.
+        self.lengths.pop(container, None)
         self.writes.setdefault(container, []).append(node)
 
     def link(self, container: int, sources: Iterable[int], node: int) -> None:

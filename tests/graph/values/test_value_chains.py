@@ -233,7 +233,7 @@ TOLD = {
     "unpack": ("second", ["second is 32"]),
     "dataclass": ("cost", ["cost is 42, because order.price is 21 and order.count is 2"]),
     "starred": ("picked", ["picked is 320, because numbers[1] is 20 and named[\"extra\"] is 300"]),
-    "passed": ("twice", ["twice is 16, because amount is 8", "amount, passed by bill (", "): bought() returned 8, because price is 4"]),
+    "passed": ("twice", ["twice is 16, because amount is 8", "passed by bill (", "): bought() returned 8, because price is 4"]),
     "missing": ("rate", ["rate is None, because country is 'DE'"]),
     "branch": ("price", ["price is 5", "age < 18 was True, because age is 12"]),
     "heap": ("job", ["job is 'soon'", "heapq.heappush(jobs, (1, \"soon\"))"]),
