@@ -35,9 +35,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--no-clew", dest="clew", action="store_false", help="do not record the tests; overrides the configuration"
     )
     parser.addini("clew", "record the tests, as --clew does", type="bool", default=False)
+    parser.addini(
+        "clew_second_look", "let `clew why --value` run a failed test again (default: true)", type="bool", default=True
+    )
     for name, value, default, text in _OPTIONS:
         group.addoption(f"--clew-{name}", metavar=value, help=text)
         parser.addini(f"clew_{name.replace('-', '_')}", text.replace("%%", "%"), default=default)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "clew_no_second_look: `clew why --value` must not run this test again")
 
 
 @pytest.hookimpl(tryfirst=True, hookwrapper=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from clew.instrument.values.look_request import LOOK_VARIABLE, LookRequest
+from clew.instrument.values.look_request import LOOK_VARIABLE, MARKED, SWITCHED_OFF, LookRequest
 
 Wrapper = Generator[None, Any, None]
 
@@ -32,6 +32,16 @@ class Look:
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         yield from self._follow(item)
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Run no test if that is forbidden."""
+        wanted = [item for item in items if item.nodeid == self._request.test]
+        if any(item.get_closest_marker("clew_no_second_look") for item in wanted):
+            self._outcome = MARKED
+        elif not config.getini("clew_second_look"):
+            self._outcome = SWITCHED_OFF
+        if self._outcome:
+            items.clear()
 
     def _follow(self, item: pytest.Item) -> Wrapper:
         if item.nodeid != self._request.test:

@@ -13,6 +13,9 @@ from clew.records.plan.plan import Redact
 
 LOOK_VARIABLE = "CLEW_SECOND_LOOK"
 """Environment variable with the request, for pytest."""
+MARKED = "it has the marker clew_no_second_look"
+SWITCHED_OFF = "pytest's configuration has clew_second_look = false"
+"""In place of an outcome: why the test must not run again."""
 _DONE = "done.json"
 
 

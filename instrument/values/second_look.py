@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from clew.instrument.values.look_request import LOOK_VARIABLE, LookRequest, outcome_of
+from clew.instrument.values.look_request import LOOK_VARIABLE, MARKED, SWITCHED_OFF, LookRequest, outcome_of
 from clew.records.errors import ClewError
 from clew.records.extensions import SECOND_LOOK, missing
 from clew.records.fast_namedtuple import NamedTuple
@@ -57,6 +57,8 @@ def look_at_test(request: LookRequest, *, python: str = "", tick: Tick | None = 
     # The user's own cache still knows which tests failed last.
     arguments += ["-o", f"cache_dir={Path(request.folder) / 'cache'}"]
     look = _run(arguments, Path(request.root), request, {LOOK_VARIABLE: request.dump()}, tick, request.test)
+    if look.outcome in (MARKED, SWITCHED_OFF):
+        raise SecondLookError(f"{request.test} must not run again: {look.outcome}")
     if not look.outcome:
         raise SecondLookError(f"{request.test} did not run in the second look; pytest said: {_last(look.output)}")
     return look

@@ -94,6 +94,21 @@ def test_options_of_the_project_stay_in_force(project):
     assert not (project / ".clew").exists()
 
 
+def test_marked_test_does_not_run_again(project):
+    (project / "test_once.py").write_text(
+        "import pathlib, pytest\n\n@pytest.mark.clew_no_second_look\ndef test_once():\n    pathlib.Path('ran').touch()\n"
+    )
+    with pytest.raises(SecondLookError, match="must not run again: it has the marker clew_no_second_look"):
+        look(project, "test_once.py::test_once")
+    assert not (project / "ran").exists()
+
+
+def test_configuration_forbids_second_looks(project):
+    (project / "pytest.ini").write_text("[pytest]\nclew_second_look = false\n")
+    with pytest.raises(SecondLookError, match="must not run again: .* clew_second_look = false"):
+        look(project, "test_shop.py::test_passes")
+
+
 def test_look_is_cancelled_by_its_caller(project):
     (project / "test_slow.py").write_text("import time\ndef test_slow():\n    time.sleep(600)\n")
 
