@@ -28,7 +28,7 @@ thread = threading.Thread(target=save, args=("a",))
 thread.start()
 thread.join()
 """
-EXTENSIONS = ("_core", "_entry", "_codec", "_structure", "_ingest", "_timeline", "_sequitur", "_file_malloc")
+EXTENSIONS = ("_core", "_entry", "_codec", "_structure", "_ingest", "_timeline", "_sequitur", "_steps", "_file_malloc")
 
 
 @pytest.fixture(scope="module")

@@ -89,6 +89,7 @@ def test_entities_view_opens_from_a_call_and_leads_back_to_the_timeline(browse, 
     page.keyboard.press("Alt+ArrowLeft")
     expect(page.locator(".timeline-canvas[data-whole]")).to_be_visible()
     page.keyboard.press("Alt+ArrowRight")
+    expect(page.locator(FRONT)).to_be_visible()
     page.locator(".entity-rows button").first.click()
     page.locator(".entity-card").get_by_role("button", name="Show on the timeline").click()
     expect(page).to_have_url(re.compile(r"view=timeline.*\bfrom=\d+&to=\d+"))
