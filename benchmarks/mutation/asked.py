@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 from dataclasses import dataclass, field
@@ -30,7 +31,11 @@ class Answer:
 def record(mutant: Mutant, checkout: Checkout) -> None:
     """Run the test file of a mutant under `pytest --clew`, in a workspace without earlier sessions."""
     shutil.rmtree(checkout.folder / ".clew", ignore_errors=True)
-    ended(checkout.pytest("--clew", "--tb=no", mutant.test_file), checkout.folder, checkout.environment(), RECORDED_S)
+    environment = checkout.environment()
+    # A second look finds the package by pytest's own setting, because the command that takes it must not import a mutant.
+    path = shlex.join(environment["PYTHONPATH"].split(os.pathsep))
+    command = checkout.pytest("--clew", "--tb=no", "-o", f"pythonpath={path}", mutant.test_file)
+    ended(command, checkout.folder, environment, RECORDED_S)
 
 
 def suspects(mutant: Mutant, checkout: Checkout) -> Answer:

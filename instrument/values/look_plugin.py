@@ -15,6 +15,18 @@ import pytest
 from clew.instrument.values.look_request import LOOK_VARIABLE, MARKED, SWITCHED_OFF, LookRequest
 
 Wrapper = Generator[None, Any, None]
+_SELECTIONS: dict[str, Any] = {
+    "keyword": "", "markexpr": "", "deselect": None, "lf": False, "failedfirst": False, "newfirst": False,
+    "stepwise": False, "stepwise_skip": False, "pyargs": False, "collectonly": False, "setupplan": False,
+    "setuponly": False,
+}  # fmt: skip
+"""Options that choose tests. The second look has its own choice."""
+_EFFECTS: dict[str, Any] = {
+    "numprocesses": 0, "dist": "no", "tx": [], "usepdb": False, "trace": False, "timeout": 0, "reruns": 0,
+    "basetemp": None, "xmlpath": None, "htmlpath": None, "json_report": False, "report_log": None,
+    "allure_report_dir": None, "log_file": None, "pastebin": None,
+}  # fmt: skip
+"""Options, also those of other plugins, that repeat the test, end it early, run it elsewhere, or write files of the user."""
 
 
 class Look:
@@ -79,11 +91,19 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Wrapper:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    if LOOK_VARIABLE in os.environ:
-        config.option.numprocesses, config.option.dist, config.option.tx = 0, "no", []
+    if LOOK_VARIABLE not in os.environ:
+        return
+    for name, value in (_SELECTIONS | _EFFECTS).items():
+        if hasattr(config.option, name):
+            setattr(config.option, name, value)
+    test = LookRequest.load(os.environ[LOOK_VARIABLE]).test
+    config.args = [os.path.join(config.rootpath, test)]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     request = os.environ.pop(LOOK_VARIABLE, "")
     if request:
+        if hasattr(config.option, "cacheshow"):
+            # Pytest then leaves its cache alone, which knows the tests that failed last.
+            config.option.cacheshow = ["*"]
         config.pluginmanager.register(Look(LookRequest.load(request)), "clew-second-look")

@@ -50,18 +50,33 @@ class Look(NamedTuple):
     seconds: float
 
 
-def look_at_test(request: LookRequest, *, python: str = "", tick: Tick | None = None) -> Look:
-    """Run a test again. Raises `SecondLookError` if it did not run, and what `tick` raises."""
-    arguments = [python or sys.executable, "-m", "pytest", request.test, "-p", _PLUGIN]
+def look_at_test(
+    request: LookRequest, *, python: str = "", words: Sequence[str] = (), cwd: str = "", tick: Tick | None = None
+) -> Look:
+    """Run a test again.
+
+    `words` are pytest's arguments in the first run, and `cwd` is its working directory; the plugin of the second look
+    replaces what selects and reports tests. Raises `SecondLookError` if the test did not run, and what `tick` raises.
+    """
+    arguments = [python or sys.executable, "-m", "pytest", *(words or [request.test]), "-p", _PLUGIN]
     arguments += ["--assert=plain", "--no-clew", "-q", "--no-header", "--tb=short"]
-    # The user's own cache still knows which tests failed last.
-    arguments += ["-o", f"cache_dir={Path(request.folder) / 'cache'}"]
-    look = _run(arguments, Path(request.root), request, {LOOK_VARIABLE: request.dump()}, tick, request.test)
+    variables = {LOOK_VARIABLE: request.dump()}
+    look = _run(arguments, Path(cwd or request.root), request, variables, tick, request.test)
     if look.outcome in (MARKED, SWITCHED_OFF):
         raise SecondLookError(f"{request.test} must not run again: {look.outcome}")
     if not look.outcome:
         raise SecondLookError(f"{request.test} did not run in the second look; pytest said: {_last(look.output)}")
     return look
+
+
+def pytest_words(command: Sequence[str]) -> list[str]:
+    """Return the arguments of pytest in a command line; none if it was started in another way."""
+    for place, word in enumerate(command):
+        name = os.path.basename(word).removesuffix(".exe").removesuffix("-script.py")
+        is_module = word == "pytest" and place > 0 and command[place - 1] == "-m"
+        if is_module or (name in ("pytest", "py.test") and place < 2):
+            return list(command[place + 1 :])
+    return []
 
 
 def look_at_program(

@@ -26,6 +26,7 @@ from clew.instrument.values.second_look import (
     look_at_program,
     look_at_test,
     program_of,
+    pytest_words,
 )
 from clew.records.errors import ClewError
 from clew.records.format.event import Kind
@@ -102,15 +103,18 @@ def _trace(run: Run, question: ValueQuestion, task: Task) -> ValueTrace:
     python = _python(run)
     if question.test:
         task.phase(f"running {question.test} again")
-        look_at_test(request, python=python, tick=lambda seconds: task.check())
+        words = pytest_words(run.info.command)
+        # The test's id is relative to the root folder of the tests, which pytest finds from the same place as before.
+        cwd = run.info.cwd if words else run.info.workspace
+        look_at_test(request, python=python, words=words, cwd=cwd, tick=lambda seconds: task.check())
     else:
-        words = " ".join(program_of(run.info.command))
+        shown = " ".join(program_of(run.info.command))
         if not question.may_repeat:
             raise SecondLookError(
-                f"a second look runs `{words}` again{_took(run)}, with all that it does to files, databases and other "
+                f"a second look runs `{shown}` again{_took(run)}, with all that it does to files, databases and other "
                 "programs; add --again if that is safe"
             )
-        task.phase(f"running {words} again{_took(run)}")
+        task.phase(f"running {shown} again{_took(run)}")
         look_at_program(run.info.command, Path(run.info.cwd), request, python=python, tick=lambda seconds: task.check())
     return read_value_trace(folder)
 

@@ -1,5 +1,6 @@
 """A second look follows a test or program of its own process, changes nothing for it, and says where it ended early."""
 
+import subprocess
 import sys
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from clew.graph.values.replay import replay
 from clew.instrument.values.look_request import LookRequest
 from clew.instrument.values.recorder import Limits
-from clew.instrument.values.second_look import SecondLookError, look_at_program, look_at_test, program_of
+from clew.instrument.values.second_look import SecondLookError, look_at_program, look_at_test, program_of, pytest_words
 from clew.records.values.trace_files import read_value_trace
 from clew.records.values.trace_format import CUTS, STEP
 from tests.support.programs.second_look import Looked
@@ -92,6 +93,64 @@ def test_options_of_the_project_stay_in_force(project):
     (project / "pytest.ini").write_text("[pytest]\naddopts = --clew --import-mode=importlib\npythonpath = .\n")
     assert look(project, "test_shop.py::test_passes").outcome == "passed"
     assert not (project / ".clew").exists()
+
+
+def test_options_of_the_first_run_stay_in_force_except_selections_and_reports(project):
+    (project / "conftest.py").write_text(
+        "import pytest\ndef pytest_addoption(parser):\n    parser.addoption('--rate')\n"
+        "@pytest.fixture\ndef rate(request):\n    return request.config.getoption('--rate')\n"
+    )
+    (project / "sub").mkdir()
+    (project / "sub" / "check_rate.py").write_text("def test_rate(rate):\n    assert rate is None\n")
+    for report in ("report.xml", "log.txt"):
+        (project / report).write_text("the first run's")
+    run = [
+        "python",
+        "-m",
+        "pytest",
+        "--clew",
+        "-n",
+        "2",
+        "--rate=3",
+        "-o",
+        "python_files=check_*.py",
+        "-p",
+        "no:asyncio",
+    ]
+    run += [
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "nothing",
+        "--junitxml=../report.xml",
+        "--log-file=../log.txt",
+        "--rootdir=..",
+    ]
+    request = LookRequest(str(project / "look"), str(project), "sub/check_rate.py::test_rate")
+    found = look_at_test(request, words=pytest_words([*run, "."]), cwd=str(project / "sub"))
+    assert found.outcome == "failed"
+    assert told(project).outcome.type == "AssertionError" and "'3'" in [row.text for row in told(project).objects]
+    assert {(project / report).read_text() for report in ("report.xml", "log.txt")} == {"the first run's"}
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["python3", "-P", "-m", "pytest", "-q", "tests"], ["-q", "tests"]),
+        (["/usr/bin/python3", "/venv/bin/pytest", "-q"], ["-q"]),
+        (["python", "run_tests.py", "pytest"], []),
+    ],
+)
+def test_arguments_of_pytest_are_found_in_a_command_line(command, words):
+    assert pytest_words(command) == words
+
+
+def test_cache_of_the_project_still_knows_which_tests_failed(project):
+    subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=project, capture_output=True, check=False, timeout=120)
+    cache = project / ".pytest_cache" / "v" / "cache" / "lastfailed"
+    before = cache.read_text()
+    look(project, "test_shop.py::test_passes")
+    assert "test_total[2]" in before and cache.read_text() == before
 
 
 def test_marked_test_does_not_run_again(project):
