@@ -1,0 +1,1 @@
+"""Programs for judging: whoever works on the answers does not look at them."""
