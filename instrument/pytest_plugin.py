@@ -34,7 +34,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--no-clew", dest="clew", action="store_false", help="do not record the tests; overrides the configuration"
     )
+    group.addoption(
+        "--clew-writes",
+        action="store_true",
+        default=None,
+        help="also record what functions write to attributes, containers and variables",
+    )
     parser.addini("clew", "record the tests, as --clew does", type="bool", default=False)
+    parser.addini("clew_writes", "record writes, as --clew-writes does", type="bool", default=False)
     parser.addini(
         "clew_second_look", "let `clew why --value` run a failed test again (default: true)", type="bool", default=True
     )

@@ -10,7 +10,9 @@ from pathlib import Path
 from clew.records.fast_namedtuple import NamedTuple
 from clew.records.run.directory import the_workspace
 
-_FLAGS = {"--off": "off", "--quiet": "quiet", "-q": "quiet", "--json": "as_json", "--no-output": "no_output"}
+_FLAGS = {
+    "--off": "off", "--quiet": "quiet", "-q": "quiet", "--json": "as_json", "--no-output": "no_output", "--writes": "writes",
+}  # fmt: skip
 _VALUES = {f"--{name}": name for name in ("name", "budget", "quota", "sample", "workspace")}
 
 
@@ -32,6 +34,7 @@ class Options(NamedTuple):
     settings: tuple[str, ...] = ()
     """Each is `NAME=VALUE`."""
     no_output: bool = False
+    writes: bool = False
 
 
 def read(arguments: list[str]) -> Options | None:

@@ -26,6 +26,7 @@ def chosen_plan(
     keep: str | None = None,
     settings: tuple[str, ...] = (),
     outputs: bool = True,
+    writes: bool = False,
 ) -> Plan | None:
     """Return the plan for the options of `command`, or None when the spec is invalid and its errors were printed.
     Raises `Mistake`."""
@@ -37,6 +38,8 @@ def chosen_plan(
             return None
         if not outputs:
             plan = plan._replace(adapters=tuple(name for name in plan.adapters if name != OUTPUTS))
+        if writes:
+            plan = plan._replace(writes=True)
         if budget is not None:
             plan = plan._replace(budget=parse_share(budget))
         if quota is not None:

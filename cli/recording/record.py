@@ -48,7 +48,7 @@ def record(options: Options) -> int:
     plan = chosen_plan(
         "clew run", spec, folder,
         budget=options.budget, quota=options.quota, sample=options.sample, keep=options.keep, settings=options.settings,
-        outputs=not options.no_output,
+        outputs=not options.no_output, writes=options.writes,
     )  # fmt: skip
     if plan is None:
         return 2

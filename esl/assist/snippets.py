@@ -25,6 +25,7 @@ SNIPPETS = {
     "quota": "quota ${1:512}MB keep newest;",
     "sample": "sample ${1:10}%;",
     "output": "output none;",
+    "record": "record writes;",
     "parameter": "parameter ${1:name} = ${2:value};",
     "level": "level ${1:component} = { ${2:label}: ${3:package.module} };",
     "entity": "entity ${1:Name} is ${2:module:Class} {\n    when finish __init__() -> position(this);$0\n}",

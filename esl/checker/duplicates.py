@@ -18,6 +18,7 @@ from clew.esl.syntax.ast import (
     NoOutput,
     Part,
     Quota,
+    RecordWrites,
     Redact,
     Sample,
     Scope,
@@ -113,6 +114,8 @@ def _facts(unit: Unit) -> tuple[_Fact, ...]:
     match unit.statement:
         case NoOutput(span=span):
             return (_Fact(_Same(("output", "none")), "this is set", span),)
+        case RecordWrites(span=span):
+            return (_Fact(_Same(("record", "writes")), "this is set", span),)
         case Include(packs=packs):
             return tuple(
                 _Fact(_Same(("include", word.text)), f"`{word.text}` is included", word.span) for word in packs

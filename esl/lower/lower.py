@@ -27,6 +27,7 @@ from clew.esl.syntax.ast import (
     Part,
     Pattern,
     Quota,
+    RecordWrites,
     Redact,
     Sample,
     Scope,
@@ -176,7 +177,9 @@ class _Lowering:
         silent = any(isinstance(part.unit.statement, NoOutput) for part in spec.parts)
         facts = (name for name in FACTS if name != OUTPUTS or not silent)
         adapters = tuple(dict.fromkeys((*plan.adapters, *facts)))
-        return replace(lowered, plan=plan._replace(adapters=adapters, logs=plan.logs or LogCapture(WARNING)))
+        writes = any(isinstance(part.unit.statement, RecordWrites) for part in spec.parts)
+        plan = plan._replace(adapters=adapters, logs=plan.logs or LogCapture(WARNING), writes=writes)
+        return replace(lowered, plan=plan)
 
     def lower(self, spec: Spec) -> Lowered:
         """Return the plan of the spec's own statements and packs."""

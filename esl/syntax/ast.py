@@ -262,6 +262,11 @@ class NoOutput(Node):
 
 
 @dataclass(frozen=True)
+class RecordWrites(Node):
+    """`record writes`: what the functions of the scopes write to attributes, containers and variables is recorded."""
+
+
+@dataclass(frozen=True)
 class Quota(Node):
     number: Word
     unit: Word | None
@@ -294,7 +299,20 @@ class Broken(Node):
 
 
 Statement = (
-    Include | Scope | Act | Logs | Redact | Budget | Quota | Sample | NoOutput | Default | LevelMap | Entity | Broken
+    Include
+    | Scope
+    | Act
+    | Logs
+    | Redact
+    | Budget
+    | Quota
+    | Sample
+    | NoOutput
+    | RecordWrites
+    | Default
+    | LevelMap
+    | Entity
+    | Broken
 )
 
 

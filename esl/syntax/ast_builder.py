@@ -38,6 +38,7 @@ from clew.esl.syntax.ast import (
     Parameter,
     Pattern,
     Quota,
+    RecordWrites,
     Redact,
     Sample,
     Scope,
@@ -182,6 +183,9 @@ class Builder:
 
     def _output(self, _tree: Tree[Token]) -> NoOutput:
         return NoOutput(self.place)
+
+    def _record(self, _tree: Tree[Token]) -> RecordWrites:
+        return RecordWrites(self.place)
 
     def _quota(self, tree: Tree[Token]) -> Quota:
         units = _tokens(tree, "NAME")

@@ -29,7 +29,8 @@ USES = ("taken", "returned")
 WHOLE_CALLS = ("handle", "request")
 """Verbs that apply to a call from its start to its end."""
 KEYWORDS = (
-    "include", "scope", *CLAUSES, "logs", "redact", "budget", "quota", "sample", "output", "parameter", "level", "entity"
+    "include", "scope", *CLAUSES, "logs", "redact", "budget", "quota", "sample", "output", "record", "parameter", "level",
+    "entity",
 )  # fmt: skip
 """First words of statements."""
 MEMBER_KEYWORDS = ("watch", "when")

@@ -40,6 +40,19 @@ class Operand:
     def __setitem__(self, item: object, other: object, /) -> None: ...
     def __invert__(self) -> None: ...
 
+@final
+class Write:
+    """Record that an object is written, by `write[object] = value`; see `clew.records.format.states`.
+
+    `del write[key]` remembers an item's key for the assignment right after it; with the form GIVEN, it records that a
+    call gets an object. `write[object] = write` is a deletion. A `number` replaces the address of a variable. `hidden`
+    values and, without `texts`, strings are not recorded.
+    """
+
+    def __new__(cls, form: int, site: int, channel: int, number: int, hidden: bool, texts: bool) -> Write: ...
+    def __delitem__(self, item: object, /) -> None: ...
+    def __setitem__(self, item: object, value: object, /) -> None: ...
+
 def start(path: str, info: bytes, parent_uid: int, quota: int, budget: float, keep_newest: bool = ...) -> None:
     """Open a new trace file.
 

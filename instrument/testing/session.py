@@ -50,6 +50,8 @@ class Options(NamedTuple):
     keep: int
     report: str
     """File of the JUnit report, "" for none."""
+    writes: bool
+    """Record what functions write, whatever the plan says."""
 
 
 def begin(config: pytest.Config) -> None:
@@ -101,10 +103,11 @@ def _options(config: pytest.Config) -> Options:
     if fail_on:
         parse_limits(fail_on)
     report = getattr(given, "xmlpath", None)
+    writes = config.getini("clew_writes") if given.clew_writes is None else given.clew_writes
     summary = chosen("clew_summary") or os.environ.get("GITHUB_STEP_SUMMARY", "")
     return Options(
         chosen("clew_plan"), chosen("clew_baseline"), fail_on, os.path.abspath(summary) if summary else "", int(keep),
-        os.path.abspath(os.path.expanduser(os.path.expandvars(report))) if report else "",
+        os.path.abspath(os.path.expanduser(os.path.expandvars(report))) if report else "", bool(writes),
     )  # fmt: skip
 
 
@@ -145,6 +148,7 @@ class Session:
     def __init__(self, root: Path, options: Options) -> None:
         self._root, self._options = root, options
         plan = _plan(root, options.plan)
+        plan = plan._replace(writes=True) if options.writes else plan
         if options.baseline:
             _check_baseline(root, options.baseline)
         self._folder, info = create_run(

@@ -82,6 +82,10 @@ class Kind(enum.IntEnum):
     ENDED = 35  # the task `key` ended by an exception or by cancellation
     OUTPUT = 36  # text is a line that was written to the descriptor `key`
 
+    # States: what functions write, and which objects they get; see `clew.records.format.states`. No scope, no edge.
+    WRITE = 37  # the object `key` is written: `channel` is the attribute, method or variable, text the new value
+    GIVEN = 38  # the call got the object `key` as its parameter or closure variable `channel`
+
     # Definitions; only in definition chunks, with `site` 0 and the defined id in `key`.
     SITE = 64  # text is JSON, see `SiteInfo`
     STRING = 65
@@ -91,7 +95,7 @@ class Kind(enum.IntEnum):
 
 
 FACTS = frozenset({
-    Kind.WAIT, Kind.WAKE, Kind.HOLD, Kind.RETURN, Kind.EXCEPTION, Kind.CANCEL, Kind.ENDED, Kind.OUTPUT,
+    Kind.WAIT, Kind.WAKE, Kind.HOLD, Kind.RETURN, Kind.EXCEPTION, Kind.CANCEL, Kind.ENDED, Kind.OUTPUT, Kind.WRITE, Kind.GIVEN,
 })  # fmt: skip
 CALLS = frozenset({Kind.ENTER, Kind.EXIT, Kind.UNWIND, Kind.SUSPEND, Kind.RESUME})
 

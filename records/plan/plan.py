@@ -162,6 +162,8 @@ class Plan(NamedTuple):
     dropped."""
     entities: tuple[EntityKind, ...] = ()
     redact: Redact | None = None
+    writes: bool = False
+    """Record which objects the functions of the rules change; see `clew.records.format.states`."""
 
 
 def samples_nothing(plan: Plan) -> bool:
@@ -229,6 +231,7 @@ def _plan(data: dict[str, Any]) -> Plan:
         keep="newest" if data.get("keep") == "newest" else "oldest",
         entities=tuple(map(_entity, data.get("entities", ()))),
         redact=_redact(data.get("redact")),
+        writes=bool(data.get("writes", False)),
     ))  # fmt: skip
 
 

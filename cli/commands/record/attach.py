@@ -66,6 +66,9 @@ def beginning(context: click.Context, _parameter: click.Parameter, typed: str) -
 @click.option("--sample", help="Share of request flows to record: 10%. A flow is recorded entirely or not at all.")
 @click.option("--no-output", is_flag=True, help="Do not record the lines that the program writes to stdout and stderr.")
 @click.option(
+    "--writes", is_flag=True, help="Also record what functions write to attributes, containers and variables."
+)
+@click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Value of a parameter of the spec. Repeatable."
 )
 @json_option
@@ -84,6 +87,7 @@ def attach(  # noqa: PLR0917 - click passes them by name
     keep: str | None,
     sample: str | None,
     no_output: bool,
+    writes: bool,
     settings: tuple[str, ...],
     as_json: bool,
     pids: tuple[int, ...],
@@ -116,7 +120,7 @@ def attach(  # noqa: PLR0917 - click passes them by name
     entries = [_entry(pid) for pid in dict.fromkeys(pids)]
     recorded = [entry for entry in entries if entry.run]
     options: dict[str, Any] = {"budget": budget, "quota": quota, "keep": keep, "sample": sample, "settings": settings}
-    options["outputs"] = not no_output
+    options["outputs"], options["writes"] = not no_output, writes
     if recorded:
         if spec is None or len(recorded) < len(entries):
             pid, run = recorded[0].pid, Path(recorded[0].run).name
@@ -127,10 +131,12 @@ def attach(  # noqa: PLR0917 - click passes them by name
         ignored = [
             f"--{option} {value}"
             for option, value in (*options.items(), ("name", name))
-            if value and option not in {"settings", "outputs"}
+            if value and option not in {"settings", "outputs", "writes"}
         ]
         if no_output:
             ignored.append("--no-output")
+        if writes:
+            ignored.append("--writes")
         if ignored:
             say(
                 f"{', '.join(ignored)}: ignored: these options cannot change while a recording is active "

@@ -35,6 +35,9 @@ from clew.records.run.directory import the_workspace
     help="Share of request flows to record, each entirely or not at all: 10%. Default: the spec's, else all.",
 )
 @click.option("--no-output", is_flag=True, help="Do not record the lines that the program writes to stdout and stderr.")
+@click.option(
+    "--writes", is_flag=True, help="Also record what functions write to attributes, containers and variables."
+)
 @click.option("--off", is_flag=True, help="Record nothing yet; only prepare the program for `clew attach`.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only errors.")
 @click.option(
@@ -53,6 +56,7 @@ def run(  # noqa: PLR0917 - click passes them by name
     keep: str | None,
     sample: str | None,
     no_output: bool,
+    writes: bool,
     off: bool,
     quiet: bool,
     as_json: bool,
@@ -68,6 +72,7 @@ def run(  # noqa: PLR0917 - click passes them by name
       clew run -- python app.py --port 80
       clew run --spec app.esl --name before -- python -m app
       clew run --budget none -- pytest tests/test_app.py
+      clew run --writes -- python app.py
       clew run --quota 200MB --keep newest -- python server.py
       clew run --json -- python app.py 2>run.json
       clew run --spec app.esl --sample 10% -- python server.py
@@ -88,5 +93,6 @@ def run(  # noqa: PLR0917 - click passes them by name
         as_json,
         settings,
         no_output,
+        writes,
     )
     context.exit(record(options))

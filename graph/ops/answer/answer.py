@@ -28,9 +28,12 @@ from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.ops.facts.exceptions.handled import Handled, handled_at
 from clew.graph.ops.facts.unfollowed import limits, unfollowed_at
 from clew.graph.ops.facts.work.work_units import request_of, unit_of
+from clew.graph.ops.states.claims import BASIS, state_claim, told_steps
+from clew.graph.ops.states.last_writers import StateRead, states_before
 from clew.records.format.event import EdgeKind, Kind
 
 MOST_CLAIMS = 3
+MOST_STATES = 3
 _BAD = {"timeout", "failed", "cancelled", "never"}
 _LINKS = {
     "": "It was written while handling",
@@ -106,8 +109,13 @@ def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answ
         others = tuple(dict.fromkeys(other for _, other in matched[1:] if other is not finding))
         return Answer(event, finding.claims, finding.certainty, finding.inferred_from, "", finding, steps, more, others)
     found = _nearest(trail, positions, tell)
+    states = [] if _chain_with_state(trail) else _states(trail)
+    changed = [state for state in states if not state.is_initial]
     if found is not None:
+        found = _with_state(trail, found, changed)
         return replace(found, others=tuple(dict.fromkeys(other for _, other in matched)))
+    if changed:
+        return _written(trail, changed[:MOST_STATES])
     hanging = _elsewhere(trail, positions, meanwhile(trail.facts, event))
     if hanging is not None:
         return hanging
@@ -117,6 +125,31 @@ def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answ
         or _elsewhere(trail, positions, lost_before(trail.facts, event, unit_of(trail.graph, event)))
         or _elsewhere(trail, positions, ended_badly(trail.facts, event))
         or _nothing_unusual(trail, compared)
+    )
+
+
+def _states(trail: Trail) -> list[StateRead]:
+    """Return the states that the event depended on, or the exception that was handled when it happened."""
+    raised = next(iter(handled_at(trail.facts, trail.event)), None)
+    return states_before(trail.graph, raised.first.row if raised is not None else trail.event)
+
+
+def _written(trail: Trail, states: list[StateRead]) -> Answer:
+    """Return the answer that tells who wrote the states that the event depended on."""
+    claims = tuple(state_claim(trail.facts, state) for state in states)
+    steps, more = steps_of(trail, trail.told(told_steps(trail.facts, states)))
+    return Answer(trail.event, claims, "inferred", BASIS, steps=steps, more_steps=more)
+
+
+def _with_state(trail: Trail, found: Answer, states: list[StateRead]) -> Answer:
+    """Add the last writer of a state to an answer that only says which exception was raised, and where."""
+    only_raised = len(found.verdict) <= len(_exception_claims(trail))
+    if not states or not only_raised or len(found.verdict) >= MOST_CLAIMS:
+        return found
+    claims = (*found.verdict, *(state_claim(trail.facts, state) for state in states))[:MOST_CLAIMS]
+    steps, more = steps_of(trail, trail.told(told_steps(trail.facts, states[:MOST_STATES])))
+    return replace(
+        found, verdict=claims, certainty="inferred", basis=found.basis or BASIS, steps=steps, more_steps=more
     )
 
 

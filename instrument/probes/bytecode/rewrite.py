@@ -12,7 +12,9 @@ reraises an exception with a RERAISE to the original position.
     UNWIND         in the handler, when an exception is about to leave the frame (including GeneratorExit)
 
 A probe is a constant and the instructions around its LOAD_CONST; see `probe_sequence`. A probe that acts on a
-parameter is an `Operand`: LOAD_CONST probe; LOAD_FAST parameter; DELETE_SUBSCR.
+parameter is an `Operand`: LOAD_CONST probe; LOAD_FAST parameter; DELETE_SUBSCR. A probe that records a write copies the
+object and the value from the stack: COPY value; LOAD_CONST probe; COPY object; STORE_SUBSCR. It never raises, so it may
+stand anywhere.
 """
 
 from collections.abc import Callable
@@ -33,6 +35,7 @@ from clew.instrument.probes.bytecode.opcodes import (
     JUMPS,
     LOAD_CLOSURE,
     LOAD_CONST,
+    LOAD_DEREF,
     LOAD_FAST,
     POP_TOP,
     PRECALL,
@@ -52,8 +55,10 @@ from clew.instrument.probes.bytecode.opcodes import (
     stores,
 )
 from clew.instrument.probes.bytecode.relocate import Insertion, Layout, after, before
+from clew.instrument.probes.bytecode.write_places import Given, WritePlace
 from clew.records.fast_namedtuple import NamedTuple
 from clew.records.format.event import Kind
+from clew.records.format.states import Form
 
 _FUNCTION = CO_OPTIMIZED | CO_NEWLOCALS
 _POP_TOP = encode(POP_TOP)
@@ -80,6 +85,25 @@ class Store(NamedTuple):
     """Indexes of x, or of x and y; never locals in cells."""
 
 
+class WriteProbe(NamedTuple):
+    """A probe that acts before an instruction that changes an object: `probe[object] = value`."""
+
+    place: WritePlace
+    probe: object
+
+
+class GivenProbe(NamedTuple):
+    """A probe that acts at the start on an object that the function gets: `del probe[object]`."""
+
+    given: Given
+    probe: object
+
+
+class StateProbes(NamedTuple):
+    writes: tuple[WriteProbe, ...]
+    given: tuple[GivenProbe, ...]
+
+
 class Probes(NamedTuple):
     """The probes that a chooser selects for a function."""
 
@@ -91,6 +115,7 @@ class Probes(NamedTuple):
     before_unwind: Call | None = None
     after_unwind: Call | None = None
     stores: tuple[Store, ...] = ()
+    states: StateProbes | None = None
 
 
 class Operand(NamedTuple):
@@ -189,6 +214,40 @@ class _Writer:
         subject, *value = (encode(LOAD_FAST, index) for index in store.locals)
         return b"".join((*value, self._constant(store.probe), subject, _SET_ITEM if value else _DELETE_ITEM))
 
+    def given(self, found: GivenProbe) -> bytes:
+        """Return the code that records an object at the start of the function."""
+        self.stack = max(self.stack, 2)
+        place = found.given
+        if place.is_closure:
+            load = encode(LOAD_CLOSURE, place.slot)
+        else:
+            load = encode(LOAD_DEREF if place.in_cell else LOAD_FAST, place.slot)
+        return self._constant(found.probe) + load + _DELETE_ITEM
+
+    def write(self, found: WriteProbe) -> bytes:
+        """Return the code that records a write, right before the instruction that does it."""
+        self.stack = max(self.stack, self._depth + 3)
+        place, probe = found.place, self._constant(found.probe)
+        value = probe  # the probe itself stands for no value
+        item = b""
+        match place.form:
+            case Form.ATTRIBUTE if place.deletes:
+                owner = encode(COPY, 3)
+            case Form.ATTRIBUTE:
+                value, owner = encode(COPY, 2), encode(COPY, 3)
+            case Form.ITEM:
+                item = probe + encode(COPY, 2) + _DELETE_ITEM
+                owner = encode(COPY, 4)
+                value = value if place.deletes else encode(COPY, 3)
+            case Form.METHOD:
+                owner = encode(COPY, 3 + max(place.arguments, 0))
+                value = encode(COPY, 1) if place.arguments == 1 else value
+            case Form.CLOSURE:
+                value, owner = encode(COPY, 1), encode(LOAD_CLOSURE, place.slot)
+            case _:
+                value, owner = encode(COPY, 1), probe
+        return item + value + probe + owner + _SET_ITEM
+
     def call(self, call: Call | None, depth: int, subject: bytes = b"") -> bytes:
         """Return the code of a call; `subject` pushes the result or exception above the callable's two entries."""
         if call is None:
@@ -244,6 +303,8 @@ def _instrument(code: CodeType, constants: list[object], probes: Probes, make_pr
                 insertions.append(after(found, writer.probe(Kind.RESUME, code.co_stacksize), located=True))
             else:
                 start_call = writer.call(probes.start, 0)
+                if probes.states is not None:
+                    start_call += b"".join(map(writer.given, probes.states.given))
                 insertions.append(after(found, writer.probe(Kind.ENTER, 0) + start_call, located=False))
             resumes.append(found)
     if not resumes:
@@ -251,6 +312,9 @@ def _instrument(code: CodeType, constants: list[object], probes: Probes, make_pr
     if probes.stores:
         for store in probes.stores:
             insertions += [after(found, writer.store(store), located=True) for found in stores(code, store.name)]
+    if probes.states is not None:
+        insertions += [before(found.place.instruction, writer.write(found)) for found in probes.states.writes]
+    if probes.stores or probes.states is not None:
         insertions.sort(key=lambda insertion: insertion.order)
     layout = Layout(bytecode, insertions, jumps)
     for found, target in sends:

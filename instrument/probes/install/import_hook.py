@@ -47,6 +47,7 @@ def install(plan: Plan) -> bool:
     _chooser = PlanChooser(plan)
     _hook_imports()
     _wait_for_classes(_chooser)
+    _hook_generated_methods(_chooser)
     _rewrite_loaded(_chooser)
     bytecode_libraries.prepare_loaded()
     return True
@@ -77,6 +78,7 @@ def switch(plan: Plan | None, leave: Callable[[CodeType], bool]) -> switch_live.
     if _chooser is not None:
         _hook_imports()
         _wait_for_classes(_chooser)
+        _hook_generated_methods(_chooser)
         bytecode_libraries.prepare_loaded()
     return switch_live.switch(_chooser, previous, rewrite, _site_in, leave)
 
@@ -131,6 +133,13 @@ def _wait_for_classes(chooser: PlanChooser) -> None:
         from clew.instrument.adapters.patching import whenever_imported  # only plans with such filters need it
 
         whenever_imported(lambda name: chooser is _chooser and chooser.names(name), partial(_decide, chooser))
+
+
+def _hook_generated_methods(chooser: PlanChooser) -> None:
+    if chooser.writes:
+        from clew.instrument.probes.install import generated_methods  # only plans with writes need it
+
+        generated_methods.install(lambda: _chooser if _chooser is not None and _chooser.writes else None, rewrite)
 
 
 def _decide(chooser: PlanChooser, module: ModuleType) -> None:

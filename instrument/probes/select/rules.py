@@ -38,10 +38,15 @@ class PlanChooser:
             from clew.instrument.probes.actions import entity_ids  # only plans with actions need it
 
             entity_ids.use(plan.entities)
-        self._redact = plan.redact
+        self._redact, self._writes = plan.redact, plan.writes
         self._filters = frozenset(index for index, rule in self._rules if has_filters(rule))
         if self._filters:
             importlib.import_module(_FILTERED)
+
+    @property
+    def writes(self) -> bool:
+        """Return whether the plan records what functions write."""
+        return self._writes
 
     @property
     def asks_classes(self) -> bool:
@@ -62,7 +67,9 @@ class PlanChooser:
         file = os.path.abspath(file)
         rules = [(index, rule) for index, rule in self._rules if matches_module(rule.target, module, file)]
         state = sites.state_of(file) if just_loaded else (0, 0)
-        return ModuleChooser(module, file, rules, state, self._filters, redact=self._redact) if rules else None
+        if not rules:
+            return None
+        return ModuleChooser(module, file, rules, state, self._filters, redact=self._redact, writes=self._writes)
 
 
 class ModuleChooser:
@@ -77,9 +84,13 @@ class ModuleChooser:
         filters: frozenset[int] = frozenset(),
         *,
         redact: Redact | None = None,
+        writes: bool = False,
     ) -> None:
-        """`filters` are the indexes of rules that names alone cannot decide; `redact` lists values that actions hide."""
-        self._redact = redact
+        """`filters` are the indexes of rules that names alone cannot decide; `redact` lists values that actions hide.
+
+        `writes`: also record which objects the functions change.
+        """
+        self._redact, self._writes = redact, writes
         self._module, self._file, self._rules, self._state = module, file, rules, state
         self._filters = filters
         self._filtered: FilteredModule | None = None
@@ -90,11 +101,16 @@ class ModuleChooser:
             return None
         site = self._site(code, chosen[0][0])
         actions: list[tuple[Action, str]] = [(action, rule.origin) for _, rule in chosen for action in rule.actions]
-        if not actions:
-            return Probes(site)
-        from clew.instrument.probes.actions.compile import compile_actions  # only plans with actions need it
+        probes = Probes(site)
+        if actions:
+            from clew.instrument.probes.actions.compile import compile_actions  # only plans with actions need it
 
-        return compile_actions(site, parameters(code), f"{self._module}:{code.co_qualname}", actions)
+            probes = compile_actions(site, parameters(code), f"{self._module}:{code.co_qualname}", actions)
+        if self._writes:
+            from clew.instrument.probes.select.writes import state_probes  # only plans with writes need it
+
+            probes = probes._replace(states=state_probes(code, self._module, self._file))
+        return probes
 
     def request(self, code: CodeType) -> object | None:
         """Return the requested recording of `code` and its nested code, or None if nothing is requested.
@@ -102,7 +118,10 @@ class ModuleChooser:
         Equal requests compare equal.
         """
         chosen = self._chosen(code) if is_function(code) else []
-        own = [(rule.origin, rule.actions, rule.actions and self._redact) for _, rule in chosen]
+        hidden = self._redact if self._writes else None
+        own = [
+            (rule.origin, rule.actions, (rule.actions and self._redact) or hidden, self._writes) for _, rule in chosen
+        ]
         nested = tuple(self.request(constant) for constant in code.co_consts if type(constant) is CodeType)
         return (tuple(own), nested) if own or any(nested) else None
 

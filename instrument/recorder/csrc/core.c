@@ -34,6 +34,7 @@
 #include "facts/waits.h"
 #include "hooks/observed_attribute.h"
 #include "hooks/operands.h"
+#include "hooks/writes.h"
 #include "locks/locks.h"
 #include "locks/process_locks.h"
 #include "queues/queues.h"
@@ -338,7 +339,7 @@ PyMODINIT_FUNC PyInit__core(void) {
     PyObject *module = PyModule_Create(&module_definition);
     if (module && (PyModule_AddObjectRef(module, "Probe", (PyObject *)&probe_type) < 0 ||
                    PyModule_AddObjectRef(module, "Operand", (PyObject *)&operand_type) < 0 ||
-                   PyModule_AddObjectRef(module, "Latch", (PyObject *)&latch_type) < 0))
+                   PyModule_AddObjectRef(module, "Latch", (PyObject *)&latch_type) < 0 || !writes_ready(module)))
         Py_CLEAR(module);
     return module;
 }

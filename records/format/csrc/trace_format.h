@@ -95,6 +95,8 @@ enum kind {
     KIND_CANCEL = 34,
     KIND_ENDED = 35,
     KIND_OUTPUT = 36,
+    KIND_WRITE = 37,
+    KIND_GIVEN = 38,
     KIND_SITE = 64,
     KIND_STRING = 65,
     KIND_THREAD = 66,

@@ -251,6 +251,13 @@ def test_output_none_leaves_out_output_lines_only() -> None:
     assert severities("output;") == severities("output all;") == ["error"]
 
 
+def test_record_writes_sets_the_plan_and_counts_once() -> None:
+    plan = compile_text("scope shop:**; record writes;", workspace="/").require()
+    assert plan.writes and not compile_text("scope shop:**;", workspace="/").require().writes
+    assert severities("record writes; record writes;") == ["warning"]
+    assert severities("record;") == severities("record reads;") == ["error"]
+
+
 def test_entity_unique_and_contains_on_a_property_are_problems(workspace) -> None:
     source = "class A:\n    def __init__(self): self.parts = []\n    @property\n    def name(self): return ''\n"
     folder = workspace({".git/HEAD": "", "app.py": source})

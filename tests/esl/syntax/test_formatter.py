@@ -65,6 +65,7 @@ def check_meaning(text: str) -> str:
         ("include  asyncio,threads ;", "include asyncio, threads;\n"),
         ("budget 3 %; quota  512 MB keep\n newest;;", "budget 3%;\nquota 512MB keep newest;\n"),
         ("output   none ;", "output none;\n"),
+        ("record   writes ;", "record writes;\n"),
         ("send a:b key ( x,y [ 0 ] . z ) as c when not x  ==-1 and len( x )>2 ;",
          "send a:b key (x, y[0].z) as c when not x == -1 and len(x) > 2;\n"),
         ("payload a:f value unsafe this . name ( 1 ,'a  b' );", "payload a:f value unsafe this.name(1, 'a  b');\n"),

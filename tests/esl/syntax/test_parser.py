@@ -29,6 +29,7 @@ GOOD = (
     "quota 512MB;",
     "quota 512MB keep newest;",
     "output none;",
+    "record writes;",
     "resource taken app.pool:*.get key this.pool item result capacity this.size as pool;",
     'resource returned app.pool:*.put item connection as "the pool";',
     "handle app.wire:on_* key message.id as message;",
@@ -100,7 +101,8 @@ def test_spans_of_specs_and_prefixes_are_places_in_the_text(specs: dict[str, str
 
 
 words = st.sampled_from(
-    "scope send receive join define use request inject extract payload logs budget quota output none resource taken "
+    "scope send receive join define use request inject extract payload logs budget quota output none record writes resource "
+    "taken "
     "returned item capacity level entity watch when key release acquire handle name redact parameter matching on by unique "
     "contains extended at most at 3/s $p $ value into "
     "from as limit start finish each except include unsafe is and or not in with ids a.b:c **:*.d x 12 3% "

@@ -15,11 +15,14 @@ from clew.server.text.answer import tell_edge
 from tests.support.diagnoses.evidence import Evidence, unconfirmed
 
 
-def record(folder, source, *arguments, codes=(0,)):
-    """Record a program in a folder as `app.py`, and return the folder. The program must end with one of some exit codes."""
+def record(folder, source, *arguments, codes=(0,), options=()):
+    """Record a program in a folder as `app.py`, and return the folder. The program must end with one of some exit codes.
+
+    `options` are further ones of `clew run`.
+    """
     (folder / "app.py").write_text(textwrap.dedent(source))
     (folder / ".clew").mkdir(exist_ok=True)
-    done = clew(folder, "run", "--quiet", "--budget", "none", "--", sys.executable, "app.py", *arguments)
+    done = clew(folder, "run", "--quiet", "--budget", "none", *options, "--", sys.executable, "app.py", *arguments)
     assert done.returncode in codes, done.stderr
     return folder
 

@@ -82,7 +82,7 @@ static void budget_earn(void) {
     if (budget.credit > budget.share * CREDIT_NS) budget.credit = budget.share * CREDIT_NS;
 }
 
-/* The site with the most plain call records in the calling thread's full chunk, or 0. */
+/* The site with the most records of calls and writes in the calling thread's full chunk, or 0. */
 static uint64_t hottest_site(void) {
     enum { SLOTS = 1024 };
     static struct { /* Not on the stack: that of a thread may be 32 KB in all. */
@@ -95,7 +95,9 @@ static uint64_t hottest_site(void) {
     for (char *at = self.chunk + CHUNK_HEADER_SIZE; at < self.cur;) {
         uint64_t word = ((struct record *)at)->word, site = word >> 32;
         at += RECORD_SIZE * (1 + (word >> 8 & 0xFF));
-        if ((word & 0xFF) < KIND_ENTER || (word & 0xFF) > KIND_RESUME || !site) continue;
+        uint64_t kind = word & 0xFF;
+        bool is_call = kind >= KIND_ENTER && kind <= KIND_RESUME;
+        if (!site || !(is_call || kind == KIND_WRITE || kind == KIND_GIVEN)) continue;
         uint32_t slot = (uint32_t)(site * 0x9E3779B1u) % SLOTS;
         while (seen[slot].count && seen[slot].site != site) slot = (slot + 1) % SLOTS;
         if (!seen[slot].count) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "calls/budget.h"
+#include "hooks/writes.h"
 #include "store/chunks.h"
 #include "store/clock.h"
 #include "store/records.h"
@@ -78,7 +79,19 @@ static void told_of_site(uint64_t site, uint64_t calls, uint32_t flags, const ch
     define(KIND_NOTE, site, text, strlen(text));
 }
 
+/* Writes are not counted, and not recorded again: what became of a state in between could not be told. */
+static bool writes_degraded(uint64_t site) {
+    if (!writes_switch_off(site)) return false;
+    char text[200];
+    snprintf(text, sizeof text,
+             "recording would have cost more than the budget of %.3g %%: from here on what this line writes is not recorded",
+             budget.share * 100);
+    told_of_site(site, 0, 0, text);
+    return true;
+}
+
 void site_degraded(uint64_t site) {
+    if (writes_degraded(site)) return;
     struct counted *counted = counted_of(site);
     if (!counted) counted = counted_new(site);
     if (!counted || counted->counting) return;

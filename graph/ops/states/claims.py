@@ -1,0 +1,108 @@
+"""Tell who wrote the states that an event depended on; see `clew.graph.ops.states`."""
+
+from __future__ import annotations
+
+from clew.graph.ops.diagnoses import words
+from clew.graph.ops.diagnoses.finding import Claim, Reason
+from clew.graph.ops.facts.facts import Facts
+from clew.graph.ops.states.last_writers import StateRead
+from clew.graph.ops.states.writes import Write, Writes
+from clew.records.format.states import ITEM, METHOD
+
+BASIS = "what the source reads at these lines; the writes themselves are recorded"
+RACE = "nothing recorded orders this write and the read, so it is a race"
+
+
+def state_claim(facts: Facts, state: StateRead) -> Claim:
+    """Return a sentence about the last write of a state before it was read."""
+    graph = facts.graph
+    reader = graph.sites[graph.at("site", state.reader)].qualname if state.reader >= 0 else "the module"
+    write = Writes.of(graph).at(state.row)
+    begin = "The state of that name, whose object is not known," if state.by_name else ""
+    told = f"{begin} {_changed(state, write)}".strip()
+    text = f"{_short(reader)} read {told}, which {writer(facts, state.row)} wrote"
+    if write.channel.startswith(METHOD):
+        called = f"{write.channel[1:]}({_value(write)})"
+        text = f"{_short(reader)} read {state.name}, on which {writer(facts, state.row)} called {called}"
+    if state.unsure_item:
+        text = text.replace(f" read {state.name}", f" read an item of {state.name}, perhaps {state.name}", 1)
+    text += _place(facts, state.row)
+    around = caller(facts, state.row)
+    text += f", called by {around}" if around else ""
+    own = graph.at("strand", state.row) == graph.at("strand", state.reader if state.reader >= 0 else state.row)
+    text += "" if own else f", in {words.who(facts, graph.at('strand', state.row))}"
+    text += f"; {RACE}" if state.order == "unordered" else ""
+    rows = [row for row in (state.reader, state.row) if row >= 0]
+    text += "."
+    for later in state.later:
+        late = Writes.of(graph).at(later)
+        text += f" {writer(facts, later)} wrote {_value(late) or 'it'} only after that{_place(facts, later)}."
+        rows.append(later)
+    return Claim(text, tuple(rows))
+
+
+def told_steps(facts: Facts, states: list[StateRead]) -> tuple[tuple[int, Reason, str], ...]:
+    """Return steps to the last writes of states, and from each to the calls around it, for `Trail.told`."""
+    graph = facts.graph
+    steps: list[tuple[int, Reason, str]] = []
+    for state in states:
+        write = Writes.of(graph).at(state.row)
+        done = (
+            f"called {write.channel[1:]}({_value(write)}) on {state.name}"
+            if write.channel.startswith(METHOD)
+            else (f"wrote {_changed(state, write)}")
+        )
+        steps.append((state.row, Reason.DATA, f"{writer(facts, state.row)} {done}"))
+        for row in state.history[1:3]:
+            if len(states) == 1:
+                before = Writes.of(graph).at(row)
+                steps.append((row, Reason.DATA, f"before, {writer(facts, row)} wrote {_value(before) or 'it'}"))
+    return tuple(steps)
+
+
+def writer(facts: Facts, row: int) -> str:
+    """Return the function that wrote, with the value where it is a parameter's: `Cart.apply_coupon(110)`."""
+    graph = facts.graph
+    call = graph.owner_of(row)
+    if call < 0:
+        return "code outside recorded functions"
+    site, line = graph.sites[graph.at("site", call)], graph.sites[graph.at("site", row)].line
+    name = _short(site.qualname)
+    source = Writes.of(graph).source_of(site.file)
+    assigned = source.assigned(site.line, line) if source is not None else None
+    value = _value(Writes.of(graph).at(row))
+    if assigned is None or not assigned.parameter or not value:
+        return name
+    if assigned.parameters == 1:
+        return f"{name}({value})"
+    return f"{name}(…, {assigned.parameter}={value})"
+
+
+def caller(facts: Facts, row: int) -> str:
+    """Return the function that called the writer in the same strand, "" for none."""
+    graph = facts.graph
+    call = graph.owner_of(row)
+    around = graph.enclosing_call(call) if call >= 0 else -1
+    return _short(graph.sites[graph.at("site", around)].qualname) if around >= 0 else ""
+
+
+def _changed(state: StateRead, write: Write) -> str:
+    item = f"[{write.item}]" if write.channel == ITEM and write.item and not state.name.endswith("]") else ""
+    if write.deletes:
+        return f"{state.name}{item} after its deletion"
+    return f"{state.name}{item} = {_value(write)}"
+
+
+def _value(write: Write) -> str:
+    if not write.value.key:
+        return write.value.text
+    return f"{'an' if write.value.text[:1] in 'aeiouAEIOU' else 'a'} {write.value.text}"
+
+
+def _short(qualname: str) -> str:
+    return qualname.rpartition(".<locals>.")[2]
+
+
+def _place(facts: Facts, row: int) -> str:
+    site = facts.graph.sites[facts.graph.at("site", row)]
+    return f" ({words.base_name(site.file)}:{site.line})" if site.file else ""

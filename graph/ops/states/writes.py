@@ -1,0 +1,163 @@
+"""The writes of a run by the object that they change, and the lives of objects whose address is used again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from clew.graph.model.graph import ExecutionGraph
+from clew.records.format.event import Kind
+from clew.records.format.states import CLOSURE, DELETED, GLOBAL, ITEM, METHOD, WrittenValue, item_of, written_value
+from clew.source.state_reads import Path, Source, parsed
+
+
+@dataclass(frozen=True)
+class Write:
+    """One write of one object."""
+
+    row: int
+    ns: int
+    channel: str
+    """See `clew.records.format.states`."""
+    item: str
+    """The item's key where `channel` is `ITEM`, else ""."""
+    value: WrittenValue
+
+    @property
+    def changes_content(self) -> bool:
+        return self.channel == ITEM or self.channel.startswith(METHOD)
+
+    @property
+    def deletes(self) -> bool:
+        return self.value.text == DELETED
+
+
+class Writes:
+    """The writes of a run. Use `Writes.of`, which caches them with the graph."""
+
+    def __init__(self, graph: ExecutionGraph) -> None:
+        self.graph = graph
+        rows = graph.rows_of([Kind.WRITE])
+        keys = graph.extensions.key[graph.ext[rows]] if len(rows) else np.zeros(0, np.uint64)
+        order = np.lexsort((rows, graph.ts[rows], keys))
+        self._rows, self._keys = rows[order], keys[order]
+        self._sources: dict[str, Source | None] = {}
+
+    @classmethod
+    def of(cls, graph: ExecutionGraph) -> Writes:
+        known = graph.answers.get("writes")
+        if known is None:
+            known = graph.answers["writes"] = cls(graph)
+        writes: Writes = known
+        return writes
+
+    def __bool__(self) -> bool:
+        return len(self._rows) > 0
+
+    @cached_property
+    def is_recorded(self) -> bool:
+        """Whether the run was asked to record writes, or has some."""
+        return bool(self) or len(self.graph.rows_of([Kind.GIVEN])) > 0
+
+    def at(self, row: int) -> Write:
+        graph, channel, text = self.graph, self.graph.channel(row), self.graph.text(row)
+        item, value = item_of(text) if channel == ITEM else ("", text)
+        return Write(row, graph.at("ts", row), channel, item, written_value(value))
+
+    def of_object(self, key: int, ns: int) -> list[int]:
+        """Return the rows that wrote an object, in order of time: those of the object that had the key at a time."""
+        first, last = (
+            np.searchsorted(self._keys, np.uint64(key), "left"),
+            np.searchsorted(self._keys, np.uint64(key), "right"),
+        )
+        rows: list[int] = self._rows[first:last].tolist()
+        births = self.births.get(key, [])
+        born = max((birth for birth in births if birth <= ns), default=None)
+        dies = min((birth for birth in births if birth > ns), default=None)
+        return [
+            row
+            for row in rows
+            if (born is None or self.graph.at("ts", row) >= born) and (dies is None or self.graph.at("ts", row) < dies)
+        ]
+
+    @cached_property
+    def births(self) -> dict[int, list[int]]:
+        """The times of the outermost calls of `__init__` by object, ascending."""
+        graph = self.graph
+        found: dict[int, list[int]] = {}
+        initialisers = {number for number, site in enumerate(graph.sites) if site.qualname.endswith(".__init__")}
+        rows = graph.rows_of([Kind.GIVEN])
+        for row in rows.tolist():
+            call = graph.owner_of(row)
+            if call != row - 1 or graph.at("site", call) not in initialisers:
+                continue
+            caller = graph.enclosing_call(call)
+            inherited = (
+                caller >= 0 and graph.at("site", caller) in initialisers and graph.key(caller + 1) == graph.key(row)
+            )
+            if not inherited:
+                found.setdefault(graph.key(row), []).append(graph.at("ts", row))
+        return {key: sorted(times) for key, times in found.items()}
+
+    def given(self, call: int) -> dict[str, int]:
+        """Return the keys of the objects that a call got, by parameter; closure variables have their channel as a name."""
+        graph, found = self.graph, {}
+        row = call + 1
+        while row < len(graph) and graph.at("kind", row) == Kind.GIVEN:
+            found[graph.channel(row)] = graph.key(row)
+            row += 1
+        return found
+
+    def source_of(self, file: str) -> Source | None:
+        """Return the source of a file as it is now, None if it cannot be read."""
+        if file not in self._sources:
+            try:
+                with open(file, encoding="utf-8", errors="replace") as opened:
+                    self._sources[file] = parsed(opened.read())
+            except OSError:
+                self._sources[file] = None
+        return self._sources[file]
+
+    @cached_property
+    def by_name(self) -> dict[tuple[str, str], list[int]]:
+        """Rows of writes by what the source calls the changed object: its module and its path, such as `stock` or `cart.items`.
+
+        Variables have their own name as a path.
+        """
+        graph = self.graph
+        found: dict[tuple[str, str], list[int]] = {}
+        names: dict[tuple[int, str], Path | None] = {}
+        for row in sorted(self._rows.tolist(), key=lambda row: (graph.at("ts", row), row)):
+            channel, site = graph.channel(row), graph.at("site", row)
+            module = graph.sites[site].module
+            if channel.startswith((GLOBAL, CLOSURE)):
+                found.setdefault((module, channel.partition(" ")[2]), []).append(row)
+                continue
+            if (site, channel) not in names:
+                source = self.source_of(graph.sites[site].file)
+                names[site, channel] = source.receiver(graph.sites[site].line, channel) if source else None
+            path = names[site, channel]
+            if path is not None and path.root:
+                found.setdefault((module, path.text), []).append(row)
+        return found
+
+    @cached_property
+    def by_attribute(self) -> dict[str, list[int]]:
+        """Rows of the writes of attributes by the attribute's name, by time."""
+        graph = self.graph
+        found: dict[str, list[int]] = {}
+        for row in sorted(self._rows.tolist(), key=lambda row: (graph.at("ts", row), row)):
+            channel = graph.channel(row)
+            if channel.isidentifier():
+                found.setdefault(channel, []).append(row)
+        return found
+
+    def before(self, rows: list[int], reader: int) -> list[int]:
+        """Return the rows that precede a reader: in its strand in the order of execution, elsewhere in time."""
+        graph = self.graph
+        strand, ns = graph.at("strand", reader), graph.at("ts", reader)
+        return [
+            row for row in rows if (row < reader if graph.at("strand", row) == strand else graph.at("ts", row) <= ns)
+        ]

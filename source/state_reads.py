@@ -1,0 +1,307 @@
+"""Find which states a line of a function depends on: attributes, items and variables, and the calls that return values.
+
+The analysis is of the source alone, inside one function. It follows assignments to local variables before the line, and the
+conditions around it. Invariant: the user's code never runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+MOST_NAMES = 60
+"""The local variables of one function that are followed."""
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+_VIEWS = frozenset({"items", "values", "keys", "copy", "get", "pop", "popleft", "popitem", "setdefault", "peek"})
+"""Methods of containers that give their elements."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """An attribute, or an item, on the way to a state."""
+
+    form: Literal["attribute", "item"]
+    name: str
+    """The attribute; the item's key as `repr` writes it, "" if it is not a literal."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A state as the source names it: `cart.items[sku]`."""
+
+    root: str
+    """A parameter, a variable of an enclosing function, a global, or "" where it is not known what the object is."""
+    steps: tuple[Step, ...]
+    line: int
+
+    @property
+    def text(self) -> str:
+        parts = [f".{step.name}" if step.form == "attribute" else f"[{step.name or '…'}]" for step in self.steps]
+        return (self.root or "…") + "".join(parts)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call whose result the line depends on."""
+
+    name: str
+    """The function's or method's own name."""
+    line: int
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a line depends on, the nearest first."""
+
+    paths: tuple[Path, ...]
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """What is assigned at a line."""
+
+    parameter: str
+    """The parameter whose value is assigned as it is, else ""."""
+    parameters: int
+    """The number of the function's parameters, without the first one of a method."""
+
+
+class Source:
+    """The functions of one source file. Raises `SyntaxError` and `ValueError` for a text that is not Python."""
+
+    def __init__(self, text: str) -> None:
+        self._module = ast.parse(text)
+        self._functions: dict[int, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda] = {}
+        self._methods: set[int] = set()
+        for node in ast.walk(self._module):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                self._functions[first] = node
+            elif isinstance(node, ast.Lambda):
+                self._functions.setdefault(node.lineno, node)
+            elif isinstance(node, ast.ClassDef):
+                self._methods.update(id(member) for member in node.body)
+
+    def reads_at(self, first_line: int, line: int) -> Reads:
+        """Return what a line depends on, in the function that begins at `first_line`; 0 for the module's own code."""
+        function = self._functions.get(first_line) if first_line else self._module
+        if function is None:
+            return Reads((), ())
+        return _Reader(function, line).read(_expressions_at(function, line), line)
+
+    def reads_of(self, first_line: int) -> Reads:
+        """Return what the result of a function may depend on: everything that it reads, the last line first."""
+        function = self._functions.get(first_line)
+        if function is None:
+            return Reads((), ())
+        last = function.end_lineno or function.lineno
+        expressions = [node for node in _own_nodes(function) if isinstance(node, ast.expr)]
+        expressions.sort(key=lambda node: -node.lineno)
+        return _Reader(function, last + 1).read(expressions, last)
+
+    def receiver(self, line: int, name: str) -> Path | None:
+        """Return the object whose attribute `name` is assigned, whose items are, or whose method is called, at a line.
+
+        `name` is the channel of a WRITE.
+        """
+        for node in ast.walk(self._module):
+            if getattr(node, "lineno", 0) != line:
+                continue
+            changed: ast.expr | None = None
+            if name == "[]":
+                if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+                    changed = node.value
+            elif name.startswith("."):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name[1:]:
+                    changed = node.func.value
+            elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and node.attr == name:
+                changed = node.value
+            if changed is not None:
+                return _path(changed, line)
+        return None
+
+    def assigned(self, first_line: int, line: int) -> Assigned:
+        """Return what the function that begins at `first_line` assigns at a line."""
+        function = self._functions.get(first_line)
+        if function is None:
+            return Assigned("", 0)
+        names = _parameters(function)
+        names = names[1:] if id(function) in self._methods else names
+        for node in _own_nodes(function):
+            if isinstance(node, ast.Assign) and node.lineno == line and isinstance(node.value, ast.Name):
+                return Assigned(node.value.id if node.value.id in names else "", len(names))
+        return Assigned("", len(names))
+
+
+class _Reader:
+    def __init__(self, function: _Function, line: int) -> None:
+        self._line = line
+        self._sources: dict[str, list[tuple[ast.expr, tuple[Step, ...]]]] = {}
+        self._given = set(_parameters(function))
+        for node in _own_nodes(function):
+            if getattr(node, "lineno", 0) <= line:
+                for target, value, steps in _bindings(node):
+                    self._bind(target, value, steps)
+        self._is_module = isinstance(function, ast.Module)
+
+    def _bind(self, target: ast.expr, value: ast.expr, steps: tuple[Step, ...]) -> None:
+        if isinstance(target, ast.Name):
+            self._sources.setdefault(target.id, []).append((value, steps))
+        elif isinstance(target, ast.Tuple | ast.List):
+            for element in target.elts:
+                self._bind(element, value, steps)
+        elif isinstance(target, ast.Starred):
+            self._bind(target.value, value, steps)
+
+    def read(self, expressions: list[ast.expr], line: int) -> Reads:
+        paths: dict[tuple[str, tuple[Step, ...]], Path] = {}
+        calls: dict[str, Call] = {}
+        names: list[str] = []
+        queue = list(expressions)
+        while queue:
+            for node in _with_parts(queue.pop(0)):
+                if isinstance(node, ast.Call):
+                    function = node.func
+                    called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+                    if called:
+                        calls.setdefault(called, Call(called, node.lineno))
+                found = _path(node, node.lineno) if isinstance(node, ast.Attribute | ast.Subscript | ast.Name) else None
+                if found is None:
+                    continue
+                for path in self._resolved(found):
+                    if path.steps or path.root not in self._given:
+                        paths.setdefault((path.root, path.steps), path)
+                if found.root in self._sources and found.root not in names and len(names) < MOST_NAMES:
+                    names.append(found.root)
+                    latest = sorted(self._sources[found.root], key=lambda source: -source[0].lineno)
+                    queue += [value for value, _ in latest]
+        return Reads(tuple(paths.values()), tuple(calls.values()))
+
+    def _resolved(self, path: Path, depth: int = 4) -> Iterator[Path]:
+        """Yield a path with a local variable as its root as paths of what was assigned to the variable."""
+        sources = self._sources.get(path.root)
+        if sources is None or self._is_module or depth == 0:
+            yield path
+            return
+        known = False
+        for value, steps in sources:
+            origin = _path(_of_container(value), path.line)
+            if origin is not None:
+                known = True
+                more = (Step("item", ""),) if _of_container(value) is not value and not steps else steps
+                yield from self._resolved(Path(origin.root, (*origin.steps, *more, *path.steps), path.line), depth - 1)
+        if path.root in self._given:
+            yield path
+        elif not known and path.steps:
+            yield Path("", path.steps, path.line)
+
+
+def _of_container(value: ast.expr) -> ast.expr:
+    """Return the container whose element a call gives, such as `d` for `d.get(key)`, else the expression itself."""
+    if isinstance(value, ast.Await):
+        value = value.value
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _VIEWS:
+        return value.func.value
+    return value
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, tuple[Step, ...]]]:
+    """Yield the targets that a statement or a part of an expression binds, with the value and the steps into it."""
+    element = (Step("item", ""),)
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield target, value, ()
+        case ast.AugAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value):
+            yield target, value, ()
+        case ast.AnnAssign(target=target, value=value) if value is not None:
+            yield target, value, ()
+        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
+            yield target, _of_container(value), element
+        case ast.comprehension(target=target, iter=value):
+            yield target, _of_container(value), element
+        case ast.withitem(context_expr=value, optional_vars=target) if target is not None:
+            yield target, value, ()
+        case _:
+            return
+
+
+def _path(node: ast.expr, line: int) -> Path | None:
+    """Return the path that an expression names, None if it is not one."""
+    steps: list[Step] = []
+    while True:
+        match node:
+            case ast.Attribute(value=value, attr=name):
+                steps.append(Step("attribute", name))
+                node = value
+            case ast.Subscript(value=value, slice=key):
+                steps.append(Step("item", repr(key.value) if isinstance(key, ast.Constant) else ""))
+                node = value
+            case ast.Name(id=root):
+                return Path(root, tuple(reversed(steps)), line)
+            case _:
+                return Path("", tuple(reversed(steps)), line) if steps else None
+
+
+def _parameters(function: _Function) -> list[str]:
+    if isinstance(function, ast.Module):
+        return []
+    found = function.args
+    every = [*found.posonlyargs, *found.args, *found.kwonlyargs]
+    return [each.arg for each in every] + [each.arg for each in (found.vararg, found.kwarg) if each is not None]
+
+
+def _own_nodes(function: _Function) -> Iterator[ast.AST]:
+    """Yield the nodes of a function without those of the functions and classes in it."""
+    body = function.body
+    queue: list[ast.AST] = [*body] if isinstance(body, list) else [body]
+    while queue:
+        node = queue.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        yield node
+        queue += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.Lambda)]
+
+
+def _with_parts(expression: ast.expr) -> Iterator[ast.expr]:
+    queue: list[ast.AST] = [expression]
+    while queue:
+        node = queue.pop(0)
+        if isinstance(node, ast.expr):
+            yield node
+        queue += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.Lambda)]
+
+
+def _expressions_at(function: _Function, line: int) -> list[ast.expr]:
+    """Return the expressions of the innermost statement at a line, then the conditions of the statements around it."""
+    around: list[ast.stmt] = []
+    body: list[ast.stmt] = function.body if isinstance(function.body, list) else []
+    if not body and isinstance(function, ast.Lambda):
+        return [function.body]
+    while True:
+        inside = next((each for each in body if each.lineno <= line <= (each.end_lineno or each.lineno)), None)
+        if inside is None or isinstance(inside, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            break
+        around.append(inside)
+        body = [child for child in ast.iter_child_nodes(inside) if isinstance(child, ast.stmt)]
+        body += [each for handler in getattr(inside, "handlers", []) for each in handler.body]
+        body += [each for case in getattr(inside, "cases", []) for each in case.body]
+    found: list[ast.expr] = []
+    for statement in reversed(around):
+        if statement is around[-1] or not isinstance(statement, ast.Try):
+            found += [child for child in ast.iter_child_nodes(statement) if isinstance(child, ast.expr)]
+            found += [item.context_expr for item in getattr(statement, "items", []) if isinstance(item, ast.withitem)]
+    return found
+
+
+@lru_cache(maxsize=64)
+def parsed(text: str) -> Source | None:
+    """Return the functions of a source text, None if it is not Python that this interpreter parses."""
+    try:
+        return Source(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

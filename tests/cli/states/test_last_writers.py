@@ -1,0 +1,190 @@
+"""`clew run --writes`, then `clew why`: the last writer of what a line read, as a user sees it."""
+
+import textwrap
+
+import pytest
+
+from tests.support.programs.recorded_program import clew, record, why
+
+HEAD = """
+import logging, threading
+from dataclasses import dataclass, field
+logging.basicConfig()
+log = logging.getLogger("app")
+
+def run(function, *arguments, name):
+    thread = threading.Thread(target=function, args=arguments, name=name)
+    thread.start(); thread.join()
+"""
+
+CART = """
+class Cart:
+    def __init__(self): self.items = {}; self.discount = 0
+    def add(self, sku, n): self.items[sku] = self.items.get(sku, 0) + n
+    def apply_coupon(self, percent): self.discount = percent
+    def total(self, prices): return sum(prices[s] * n for s, n in self.items.items()) * (100 - self.discount) / 100
+def marketing(cart): cart.apply_coupon(110)
+def checkout(cart, prices):
+    total = cart.total(prices)
+    if total < 0: log.error("negative total %s", total)
+cart = Cart()
+cart.add("book", 2)
+run(marketing, cart, name="campaign")
+checkout(cart, {"book": 10})
+"""
+
+ORDER = """
+@dataclass
+class Order:
+    sku: str
+    state: str = "new"
+class Book:
+    def __init__(self): self.orders = {}
+    def put(self, key, order): self.orders[key] = order
+    def cancel(self, key):
+        order = self.orders[key]
+        order.state = "cancelled"
+    def ship(self, key):
+        order = self.orders[key]
+        if order.state != "new":
+            raise RuntimeError(f"order {key} is {order.state}")
+book = Book()
+book.put("a", Order("book"))
+run(book.cancel, "a", name="janitor")
+try: book.ship("a")
+except RuntimeError: log.exception("cannot ship")
+"""
+
+STOCK = """
+stock = {"book": 3, "pen": 9}
+def sell(sku): stock[sku] -= 2
+def check(sku):
+    if stock[sku] < 0: log.error("negative stock of %s", sku)
+sell("book"); sell("book"); sell("pen"); check("book")
+"""
+
+LIMIT = """
+limit = 5
+def configure(n):
+    global limit
+    limit = n
+def check():
+    if limit < 3: log.error("the limit is too low")
+run(configure, 2, name="admin"); check()
+"""
+
+CLOSURE = """
+def counter():
+    n = 0
+    def bump():
+        nonlocal n
+        n += 1
+    def check():
+        if n > 2: log.error("too many")
+    return bump, check
+def main():
+    bump, check = counter()
+    for _ in range(3): bump()
+    check()
+main()
+"""
+
+QUEUE = """
+class Jobs:
+    def __init__(self): self.waiting = []
+    def add(self, job): self.waiting.append(job)
+    def report(self):
+        if len(self.waiting) > 1: log.error("the queue is full")
+jobs = Jobs()
+run(jobs.add, 1, name="producer"); run(jobs.add, 2, name="second"); jobs.report()
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "question", "said"),
+    [
+        (
+            CART,
+            "negative total",
+            ["Cart.discount = 110", "Cart.apply_coupon(110)", "called by marketing", "in campaign"],
+        ),
+        (ORDER, "cannot ship", ["Order.state = 'cancelled'", "Book.cancel wrote", "in janitor"]),
+        (STOCK, "negative stock", ["stock['book'] = -1", "sell wrote"]),
+        (LIMIT, "limit is too low", ["limit = 2", "configure(2) wrote", "in admin"]),
+        (CLOSURE, "too many", ["n = 3", "bump wrote", "called by main"]),
+        (QUEUE, "queue is full", ["Jobs.waiting", "Jobs.add called append(", "in second"]),
+    ],
+    ids=["attribute", "dataclass", "item", "global", "closure", "container"],
+)
+def test_why_names_the_last_writer_of_what_the_line_read(tmp_path, source, question, said):
+    told, sure = why(record(tmp_path, HEAD + source, options=["--writes"]), question)
+    assert [part for part in said if part not in told] == []
+    assert sure.startswith("How sure: inferred from what the source reads")
+
+
+def test_why_without_writes_says_nothing_about_writers(tmp_path):
+    told, _ = why(record(tmp_path, HEAD + CART), "negative total")
+    assert "wrote" not in told
+
+
+def test_object_at_a_used_address_has_no_writers_of_the_object_before(tmp_path):
+    source = """
+    class Box:
+        def __init__(self, n): self.n = n
+        def spoil(self): self.n = -1
+        def check(self):
+            if self.n < 9: log.error("a small box")
+    def main():
+        for _ in range(50):
+            Box(1).spoil()
+        Box(2).check()
+    main()
+    """
+    folder = record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes"])
+    done = clew(folder, "why", "a small box")
+    assert "spoil" not in done.stdout
+
+
+def test_values_of_redacted_names_and_strings_are_not_in_the_trace(tmp_path):
+    (tmp_path / "app.esl").write_text('scope app:**; record writes; redact "*token*"; logs level INFO;')
+    source = """
+    class Session:
+        def __init__(self): self.token = ""; self.user = ""
+        def login(self, token, user): self.token = token; self.user = user
+        def check(self):
+            if self.token and self.user: log.error("logged in")
+    def main():
+        session = Session()
+        session.login("s3cret-value", "visible-user")
+        session.check()
+    if __name__ == "app": main()
+    """
+    (tmp_path / "start.py").write_text("import app\n")
+    folder = record(
+        tmp_path, HEAD + textwrap.dedent(source).replace('if __name__ == "app": main()', "main()"),
+        options=["--spec", "app.esl"],
+    )  # fmt: skip
+    told = clew(folder, "why", "logged in").stdout
+    assert "s3cret" not in told and "visible-user" not in told
+    assert "<redacted>" in told or "str of 12 characters" in told
+
+
+def test_lost_update_of_two_threads_is_told_as_a_race(tmp_path):
+    source = """
+    class Account:
+        def __init__(self): self.balance = 100
+        def withdraw(self, n, read, other):
+            known = self.balance
+            read.set(); other.wait(5)
+            self.balance = known - n
+        def check(self):
+            if self.balance != 70: log.error("wrong balance %d", self.balance)
+    account = Account()
+    one, two = threading.Event(), threading.Event()
+    first = threading.Thread(target=account.withdraw, args=(10, one, two), name="rent")
+    second = threading.Thread(target=account.withdraw, args=(20, two, one), name="food")
+    first.start(); second.start(); first.join(); second.join()
+    account.check()
+    """
+    told, _ = why(record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes"]), "wrong balance")
+    assert "Account.withdraw wrote" in told and ("in rent" in told or "in food" in told)
