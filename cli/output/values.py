@@ -9,7 +9,6 @@ import click
 from clew.cli.output.options import print_json, print_problems, target_of
 
 if TYPE_CHECKING:
-    from clew.server.protocol.views.value import ValueAnswer
     from clew.server.session.session import Session
 
 
@@ -22,6 +21,7 @@ def ask_value(
     from clew.graph.values.chain import MOST_STEPS
     from clew.records.format.event import Kind
     from clew.server.session.session import Task
+    from clew.server.text.value_answer import lines
     from clew.server.views.target import find_target
     from clew.server.views.value import ValueQuestion, value_answer
 
@@ -49,28 +49,6 @@ def ask_value(
     if as_json:
         print_json({"run": session.ref(of_run), "answer": answer})
         return
-    for shown in value_lines(answer, of_run.info.workspace):
+    for shown in lines(answer, of_run.info.workspace):
         click.echo(shown)
     print_problems(of_run)
-
-
-def value_lines(answer: ValueAnswer, base: str) -> list[str]:
-    """Return the answer as lines."""
-    from clew.server.text import units
-
-    looked = f"second look: {units.count(answer.instructions, 'instruction')} in {units.duration(answer.seconds * 1e9)}"
-    lines = [f"{answer.title} ({looked})", ""]
-    for step in answer.steps:
-        place = units.place(step.location.path, step.location.line, base) if step.location is not None else ""
-        lead = "this ran because " if step.isControl else ""
-        lines.append(f"{'  ' * step.depth}{lead}{units.printable(step.text)}" + (f"  ({place})" if place else ""))
-    if answer.moreSteps:
-        lines.append(f"… and {units.count(answer.moreSteps, 'further cause')}; --steps N shows more")
-    if answer.omitted:
-        lines += ["", "What could have changed these values and did not:"]
-        for one in answer.omitted:
-            place = units.place(one.location.path, one.location.line, base) if one.location is not None else ""
-            lines.append(f"  {units.printable(one.text)}  ({place})")
-    if answer.notes:
-        lines += ["", *answer.notes]
-    return lines

@@ -2,9 +2,9 @@
 
 Score: Ochiai's coefficient over the calls of the session's tests; plus that of what the function did in the test (its most
 telling behaviour), with a smaller weight; plus a weight for a place in the traceback (the innermost function has most of it);
-plus one for words that the function's name shares with the test. What
-changed since the test passed comes before everything else. Equal functions are ranked by distance: first the one that
-returned last. The weights were chosen on mutants of simpy, schedule, transitions, jinja2 and click.
+plus one for words that the function's name shares with the test; plus, after a second look, what its lines and the wrong value
+tell. What changed since the test passed comes before everything else. Equal functions are ranked by distance: first the one
+that returned last. The weights were chosen on mutants of simpy, schedule, transitions, jinja2 and click.
 
 Invariants: the same recorded tests give the same order. Functions that did not run in the test are suspects only if they
 are in its traceback.
@@ -20,6 +20,7 @@ import numpy as np
 
 from clew.compare.failures.behaviours import KINDS
 from clew.compare.failures.earlier_sessions import title
+from clew.compare.failures.look_evidence import LineCounts, LookEvidence, in_tests
 from clew.compare.failures.recorded_tests import FAILED, I64, Function, Mask, RecordedTests
 from clew.compare.failures.shared_words import share, words
 from clew.compare.failures.source_changes import Changes, changes
@@ -37,6 +38,7 @@ TELLING = 0.1
 OTHERS = 0.2
 """The weight of a test that failed otherwise: by an exception of another type, or from another function of the program."""
 CHANGED = 2.0
+MOST_LINES = 5
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,20 @@ class Suspect:
 
     function: Function
     line: int
-    """The line to look at first: the one in the traceback, else the first of the function."""
+    """The line to look at first: after a second look the most telling one, else the one in the traceback, else the first of the
+    function."""
     score: float
     evidence: tuple[str, ...]
     """Phrases, the strongest first."""
+
+
+@dataclass(frozen=True)
+class SuspectLine:
+    """A line that may have made the test fail. Only a second look finds lines."""
+
+    function: Function
+    line: int
+    counts: LineCounts
 
 
 @dataclass(frozen=True)
@@ -70,18 +82,23 @@ class Suspects:
     """The title of the earlier session whose tests were compared, too."""
     limits: tuple[str, ...] = field(default=())
     """Sentences about what the ranking misses."""
+    lines: tuple[SuspectLine, ...] = ()
+    """The likeliest lines after a second look, the likeliest first."""
+    look: LookEvidence | None = None
+    """The evidence of the second look, if one was taken."""
 
 
-def suspects_of(tests: RecordedTests, test: int) -> Suspects:
-    """Rank the suspects of a test, given by its index, with what was edited since an earlier session in which it passed."""
+def suspects_of(tests: RecordedTests, test: int, look: LookEvidence | None = None) -> Suspects:
+    """Rank the suspects of a test, given by its index, with what was edited since an earlier session in which it passed, and
+    with what a second look found."""
     run, failed = tests.run, tests.failures.get(test)
     files = {tests.functions[number].file for number in tests.called(test).tolist()}
     files |= {one.function.file for one in traced(tests, failed)} if failed is not None else set()
     at = failing_line(tests, failed) if failed is not None else None
     edits = changes(run.folder, run.info, tests.nodes[test], sorted(files | ({at.file} if at is not None else set())))
     if edits is None:
-        return rank(tests, test)
-    found = rank(tests, test, edits.functions)
+        return rank(tests, test, look=look)
+    found = rank(tests, test, edits.functions, look)
     return replace(found, limits=(*found.limits, *_about_edits(edits, at, found)))
 
 
@@ -102,7 +119,12 @@ def _about_edits(edits: Changes, at: Frame | None, found: Suspects) -> Iterator[
         yield f"No function that ran in the test changed {since}: the order of tests, time, data or the environment may differ."
 
 
-def rank(tests: RecordedTests, test: int, changed: Mapping[tuple[str, str], str] | None = None) -> Suspects:
+def rank(
+    tests: RecordedTests,
+    test: int,
+    changed: Mapping[tuple[str, str], str] | None = None,
+    look: LookEvidence | None = None,
+) -> Suspects:
     """Rank the suspects of a test, given by its index.
 
     `changed` has, for each function that was edited since the test passed (by file and qualified name), the phrase about it.
@@ -134,9 +156,14 @@ def rank(tests: RecordedTests, test: int, changed: Mapping[tuple[str, str], str]
             phrases += [telling] if telling else []
             if left[number] and frame is None and not telling:
                 phrases.append("an exception left it that was handled in the test")
+        line = frame.line if frame is not None else function.line
+        if look is not None:
+            score += look.score(function[:2])
+            line = look.best_line(function[:2]) or line
+            phrases += _looked(look, function, line)
         if common:
             phrases.append(f"the failure names {_quoted(common)}")
-        suspect = Suspect(function, frame.line if frame is not None else function.line, score, tuple(phrases))
+        suspect = Suspect(function, line, score, tuple(phrases))
         ended = float(returned[number]) if number >= 0 else 0.0
         found.append(((-round(score, 9), float(place) if frame is not None else np.inf, -ended), suspect))
     found.sort(key=lambda each: (each[0], each[1].function))
@@ -151,7 +178,22 @@ def rank(tests: RecordedTests, test: int, changed: Mapping[tuple[str, str], str]
         passing=sides.passing,
         earlier=title(tests.earlier.info) if tests.earlier is not None else "",
         limits=tuple(_limits(tests, test, suspects, sides.passing)),
+        lines=_suspect_lines(look, suspects) if look is not None else (),
+        look=look,
     )
+
+
+def _looked(look: LookEvidence, function: Function, line: int) -> Iterator[str]:
+    """Yield phrases about what a second look tells of a function."""
+    counts = look.lines.get(function[:2], {}).get(line)
+    if counts is not None and look.passing and line != function.line:
+        yield f"line {line} ran in {in_tests(counts, look)}"
+
+
+def _suspect_lines(look: LookEvidence, suspects: tuple[Suspect, ...]) -> tuple[SuspectLine, ...]:
+    functions = {suspect.function[:2]: suspect.function for suspect in suspects}
+    ranked = look.ranked_lines({suspect.function[:2]: suspect.score for suspect in suspects}, MOST_LINES)
+    return tuple(SuspectLine(functions[key], line, look.lines[key][line]) for key, line in ranked)
 
 
 class _Sides:
@@ -165,7 +207,7 @@ class _Sides:
         self._masks = failing, passed
         called = tests.called(test)
         weights = (
-            np.where(_alike(tests, test), 1.0, OTHERS) * failing,
+            np.where(alike(tests, test), 1.0, OTHERS) * failing,
             likeness(tests.pairs, len(tests.nodes), called) * passed,
         )
         behaviours = tests.behaviours
@@ -220,12 +262,12 @@ def _scored(pairs: I64, size: int, weights: tuple[F64, F64]) -> F64:
     return ochiai(failed, passed, float(weights[0].sum()))
 
 
-def _alike(tests: RecordedTests, test: int) -> Mask:
+def alike(tests: RecordedTests, test: int) -> Mask:
     """Return which tests failed as a test did, the test itself included."""
     own = _kind(tests, test)
-    alike = np.array([_kind(tests, other) == own for other in range(len(tests.nodes))], bool)
-    alike[test] = True
-    return alike
+    same = np.array([_kind(tests, other) == own for other in range(len(tests.nodes))], bool)
+    same[test] = True
+    return same
 
 
 def _kind(tests: RecordedTests, test: int) -> tuple[str, tuple[str, str] | None] | None:

@@ -82,11 +82,24 @@ class Flow:
     """By object: the last node that changed it."""
     last_length: dict[int, int] = field(default_factory=dict)
     """By container: how many items it had when it was seen last."""
+    ran: dict[int, bytearray] = field(default_factory=dict)
+    """By code: 1 for each instruction that ran."""
     length: dict[int, int] = field(default_factory=dict)
     """For a node whose object is a container: its number of items when the node was made."""
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    def lines(self) -> dict[tuple[str, str], set[int]]:
+        """Return the lines that ran, by file and qualified name of the function."""
+        found: dict[tuple[str, str], set[int]] = {}
+        for code, ran in self.ran.items():
+            one = self.trace.codes[code]
+            lines = found.setdefault((one.file, one.name), {one.line})
+            lines.update(
+                each.line for each, did_run in zip(one.instructions, ran, strict=True) if did_run and each.line
+            )
+        return found
 
     def code_of(self, node: int) -> Code:
         """Return the code that made a node."""

@@ -12,6 +12,7 @@ from clew.graph.values.chain import Chain
 from clew.graph.values.flow import Flow, NodeKind
 
 MOST = 6
+_CHANGES = frozenset({NodeKind.ATTRIBUTE, NodeKind.ITEM, NodeKind.GLOBAL, NodeKind.CELL})
 _STORES = frozenset({"STORE_ATTR", "DELETE_ATTR"})
 
 
@@ -27,6 +28,8 @@ class Omission:
     """The line of a store that did not run; 0 if the function has none."""
     step: int
     """The step of the chain that the attribute belongs to."""
+    is_idle: bool = False
+    """Whether it got arguments, returned None and changed nothing at all, in itself or a call below it."""
 
 
 def omissions(flow: Flow, chain: Chain) -> list[Omission]:
@@ -42,6 +45,7 @@ def omissions(flow: Flow, chain: Chain) -> list[Omission]:
         for node in range(1, len(flow))
         if flow.kind[node] == NodeKind.ATTRIBUTE and node in flow.holders
     }
+    idle = _idle_calls(flow)
     found: dict[tuple[int, int, str], Omission] = {}
     for call in flow.calls:
         first = call.parameters[0] if call.parameters else 0
@@ -51,10 +55,34 @@ def omissions(flow: Flow, chain: Chain) -> list[Omission]:
                 continue
             line = _store_line(flow, call.code, name)
             is_maker = flow.trace.codes[call.code].name.rpartition(".")[2] in ("__init__", "__new__", "__post_init__")
-            if line or is_maker:
-                found[call.code, owner, name] = Omission(call.number, name, owner, line, step)
+            if line or is_maker or call.number in idle:
+                is_idle = not line and not is_maker
+                found[call.code, owner, "" if is_idle else name] = Omission(
+                    call.number, name, owner, line, step, is_idle
+                )
     ranked = sorted(found.values(), key=lambda one: (one.step, not one.line, -one.call))
     return ranked[:MOST]
+
+
+def _idle_calls(flow: Flow) -> set[int]:
+    """Return the calls that got an argument beside the object, returned None, and changed nothing."""
+    busy: set[int] = set()
+    returned: dict[int, int] = {}
+    for node in range(1, len(flow)):
+        kind = flow.kind[node]
+        if kind in _CHANGES:
+            call = flow.call[node]
+            while call >= 0 and call not in busy:
+                busy.add(call)
+                call = flow.calls[call].caller
+        elif kind == NodeKind.RESULT:
+            returned[flow.call[node]] = flow.object[node]
+    nothing = {item for item in returned.values() if item >= 0 and flow.trace.objects[item].kind == "none"}
+    return {
+        call.number
+        for call in flow.calls
+        if call.number not in busy and len(call.parameters) > 1 and returned.get(call.number, -1) in nothing
+    }
 
 
 def _attributes(flow: Flow, chain: Chain) -> dict[tuple[int, str], int]:

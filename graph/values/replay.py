@@ -97,13 +97,14 @@ class Frame:
 class _Table:
     """What is computed once for each code: the effect of each instruction, and the branches above it."""
 
-    __slots__ = ("above", "begin", "effects", "pops")
+    __slots__ = ("above", "begin", "effects", "pops", "ran")
 
     def __init__(self, code: Code) -> None:
         self.effects: list[Effect] = [FINISH.get(one.name, finish_other) for one in code.instructions]
         self.begin: list[Effect | None] = [BEGIN.get(one.name) for one in code.instructions]
         self.pops = [one.pops for one in code.instructions]
         self.above = branches_above(code.instructions)
+        self.ran = bytearray(len(code.instructions))
 
 
 class Replay:
@@ -219,6 +220,7 @@ class Replay:
         while len(stack) < depth:
             stack.append(0)
         frame.pending, frame.depth = at, depth
+        frame.table.ran[at] = 1
         frame.cell, frame.next_cell = frame.next_cell, -1
         pops = frame.table.pops[at]
         frame.operands = stack[depth - pops :] if pops else []
@@ -249,6 +251,7 @@ class Replay:
         table = self._tables.get(code_number)
         if table is None:
             table = self._tables[code_number] = _Table(code)
+            self.flow.ran[code_number] = table.ran
         parent = self._frames.get(parent_number)
         operands: list[int] = []
         made_by = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from clew.instrument.recorder.redaction import Redaction
@@ -30,19 +31,28 @@ class LookRequest(NamedTuple):
     packages: tuple[str, ...] = ()
     """Installed packages that are followed, too."""
     limits: Limits = Limits()
+    compared: tuple[str, ...] = ()
+    """Tests that run after `test`, the most similar first; only their lines are followed."""
+    compared_seconds: float = 2.0
+    """No compared test begins later than this after the first one."""
 
     def dump(self) -> str:
         return json.dumps(self)
 
     @staticmethod
     def load(text: str) -> LookRequest:
-        folder, root, test, names, patterns, packages, limits = json.loads(text)
-        return LookRequest(folder, root, test, tuple(names), tuple(patterns), tuple(packages), Limits(*limits))
+        folder, root, test, names, patterns, packages, limits, compared, seconds = json.loads(text)
+        lists = tuple(names), tuple(patterns), tuple(packages)
+        return LookRequest(folder, root, test, *lists, Limits(*limits), tuple(compared), seconds)
+
+    def is_followed(self) -> Callable[[str], bool]:
+        """Return a test of file names: whether the functions of a file are followed."""
+        return is_followed_below(Path(self.root), self.packages)
 
     def recorder(self) -> Recorder:
         """Return the recorder that the request asks for. Raises `OSError`."""
         redaction = Redaction(Redact(self.names, self.patterns))
-        return Recorder(Path(self.folder), is_followed_below(Path(self.root), self.packages), redaction, self.limits)
+        return Recorder(Path(self.folder), self.is_followed(), redaction, self.limits)
 
     def done(self, outcome: str) -> None:
         """Tell that the trace is complete. Raises `OSError`."""

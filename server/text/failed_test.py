@@ -13,7 +13,9 @@ from clew.server.protocol.shared import Location
 from clew.server.protocol.views.answer import FailedTest, Verdict
 from clew.server.text import units
 from clew.server.text.answer import code, escaped, folded, markdown
+from clew.server.text.value_answer import chain_lines, looked, omitted_lines
 
+_WIDEST_SOURCE = 60
 MOST_REPORTED = 4
 """The suspects in a report of pytest, which has one more line."""
 
@@ -41,6 +43,28 @@ def lines(failed: FailedTest, width: int = 0) -> Iterator[str]:
     if failed.moreSuspects:
         yield f"      and {units.count(failed.moreSuspects, 'more function')} that ran in the test"
     yield from folded(f"How sure: {failed.sure}", width)
+    yield from looked_lines(failed, width)
+
+
+def looked_lines(failed: FailedTest, width: int = 0, base: str | None = None) -> Iterator[str]:
+    """Yield what a second look tells: the likeliest lines, how the values came about, and what did not run."""
+    if failed.lines:
+        yield from ("", "Lines to look at first:")
+        rows = [(_place(one.location, base), one.source) for one in failed.lines]
+        widths = [max(len(row[column]) for row in rows) for column in range(2)]
+        for (place, source), one in zip(rows, failed.lines, strict=True):
+            yield f"  {place:<{widths[0]}}  {source:<{min(widths[1], _WIDEST_SOURCE)}}  {one.evidence}".rstrip()
+    if failed.value is not None:
+        yield from ("", f"How the values came about ({looked(failed.value)}):")
+        yield from (f"  {line}" for line in chain_lines(failed.value, base))
+    if absent := [*failed.unreached, *(failed.value.omitted if failed.value is not None else ())]:
+        yield from ("", "What did not run or did not change these values:")
+        yield from omitted_lines(absent, base)
+    notes = [*(failed.value.notes if failed.value is not None else ()), *([failed.noValue] if failed.noValue else ())]
+    if notes:
+        yield ""
+        for note in notes:
+            yield from folded(note, width)
 
 
 def headline(failed: FailedTest, base: str | None = None) -> str:
@@ -88,6 +112,8 @@ def markdown_of(failed: FailedTest, base: str | None = None) -> str:
     if failed.moreSuspects:
         parts.append(f"{units.count(failed.moreSuspects, 'more function')} ran in the test.")
     parts.append(f"How sure: {escaped(failed.sure)}.")
+    if looked_at := "\n".join(looked_lines(failed, base=base)).strip("\n"):
+        parts.append(f"```text\n{looked_at}\n```")
     return "\n\n".join(parts) + "\n"
 
 

@@ -222,6 +222,8 @@ class ValueWords:
         """Say what a function left undone."""
         call = self.flow.calls[one.call]
         owner = f"the {self._type_name(one.object)}'s {one.attribute}"
+        if one.is_idle:
+            return f"{self.call(call)} changed nothing, neither {owner} nor anything else"
         if one.line:
             return f"{self.call(call)} did not reach line {one.line}, which sets {owner}"
         return f"{self.call(call)} did not set {owner}"

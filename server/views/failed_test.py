@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from clew.compare.failures.earlier_sessions import comparable
-from clew.compare.failures.ranking import Suspect, Suspects, failed_tests, suspects_of
-from clew.compare.failures.recorded_tests import RecordedTests, tests_of
+from clew.compare.failures.look_evidence import LookEvidence, in_tests, look_evidence
+from clew.compare.failures.ranking import Suspect, SuspectLine, Suspects, alike, failed_tests, suspects_of
+from clew.compare.failures.recorded_tests import Function, RecordedTests, tests_of
+from clew.compare.failures.similar_tests import SimilarTest, similar_tests
+from clew.compare.failures.unreached import Unreached, unreached
 from clew.graph.model.open_run import OpenRun
 from clew.graph.render.library import library_place
+from clew.graph.values.slice_distance import slice_distances
 from clew.records.errors import ClewError
 from clew.records.format.failed_phase import FailedPhase
+from clew.records.values.compared_tests import read_compared_tests
 from clew.server.protocol.shared import Location
-from clew.server.protocol.views.answer import FailedTest, TestSuspect
+from clew.server.protocol.views.answer import FailedTest, SuspectedLine, TestSuspect
+from clew.server.protocol.views.value import Omitted
 from clew.server.session.session import Cancelled, Session, Task
 from clew.server.text import units
+from clew.server.views.value import ValueQuestion, explained, look
+
+if TYPE_CHECKING:
+    from clew.query.api import Run
 
 MOST_SUSPECTS = 10
 MOST_TESTS = 10
+LONG_S = 30.0
+"""A second look that takes longer is not taken without a word."""
+START_S, FOLLOWED, LINES_FOLLOWED = 1.5, 60.0, 10.0
+"""The seconds in which pytest starts; how many times longer a test takes whose values, or only whose lines, are followed."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +47,51 @@ def failed_test(session: Session, run: OpenRun, node: str, task: Task) -> Failed
     tests = _tests(session, run, task)
     found = [test for test in failed_tests(tests) if tests.nodes[test] == node]
     return _answer(tests, found[-1]) if found else None
+
+
+def looked_test(session: Session, run: Run, node: str, task: Task, *, may_take_long: bool = False) -> FailedTest | None:
+    """Return the answer for the test with an id after a second look at it, or why there is none. Raises `Cancelled`.
+
+    A second look that would take long is taken only if the user asks for it.
+    """
+    tests = _tests(session, run, task)
+    found = [test for test in failed_tests(tests) if tests.nodes[test] == node]
+    if not found:
+        return None
+    test = found[-1]
+    similar = similar_tests(tests, test, alike(tests, test))
+    seconds = _expected_seconds(tests, test, similar)
+    if seconds > LONG_S and not may_take_long:
+        answer = _answer(tests, test)
+        return replace(answer, noValue=f"A second look would take about {units.duration(seconds * 1e9)}: add --again.")
+    question = ValueQuestion(
+        test=node,
+        compared=tuple(one.test for one in similar),
+        expected=f", which will take about {units.duration(seconds * 1e9)}",
+    )
+    try:
+        looked = look(session, run, question, task)
+    except Cancelled:
+        raise
+    except ClewError as error:
+        return replace(_answer(tests, test), noValue=f"No second look: {error}.")
+    value, why_not = None, ""
+    nodes: tuple[int, ...] = ()
+    try:
+        value, criterion = explained(run, looked, question)
+        nodes = criterion.nodes
+    except ClewError as error:
+        why_not = f"The second look tells no value: {error}."
+    evidence = look_evidence(
+        looked.flow.lines(), slice_distances(looked.flow, nodes), similar, read_compared_tests(looked.folder)
+    )
+    answer = _answer(tests, test, evidence, session)
+    return replace(answer, value=value, noValue=why_not)
+
+
+def _expected_seconds(tests: RecordedTests, test: int, similar: list[SimilarTest]) -> float:
+    own = float(tests.flows.total_ns[tests.flows.first[test]]) / 1e9
+    return START_S + FOLLOWED * own + LINES_FOLLOWED * sum(one.took for one in similar) / 1e9
 
 
 def all_failed(session: Session, run: OpenRun, task: Task, at_most: int = MOST_TESTS) -> FailedTests:
@@ -59,8 +119,10 @@ def _tests(session: Session, run: OpenRun, task: Task) -> RecordedTests:
         return tests
 
 
-def _answer(tests: RecordedTests, test: int) -> FailedTest:
-    found = suspects_of(tests, test)
+def _answer(
+    tests: RecordedTests, test: int, evidence: LookEvidence | None = None, session: Session | None = None
+) -> FailedTest:
+    found = suspects_of(tests, test, evidence)
     return FailedTest(
         test=found.node,
         outcome=found.outcome,
@@ -71,15 +133,50 @@ def _answer(tests: RecordedTests, test: int) -> FailedTest:
         raised=_raised(found.failed),
         moreSuspects=max(0, len(found.suspects) - MOST_SUSPECTS),
         limits=[units.printable(limit) for limit in found.limits],
+        lines=[_line(one, evidence, session) for one in found.lines] if evidence is not None else [],
+        unreached=[_unreached(tests, one) for one in unreached(evidence, tests.is_program)]
+        if evidence is not None
+        else [],
     )
+
+
+def _line(one: SuspectLine, look: LookEvidence, session: Session | None) -> SuspectedLine:
+    text = session.text(one.function.file) if session is not None else None
+    lines = text.split("\n") if text is not None else []
+    return SuspectedLine(
+        location=Location(one.function.file, one.line),
+        title=_title(one.function),
+        source=units.printable(lines[one.line - 1].strip()) if one.line <= len(lines) else "",
+        evidence=f"ran in {in_tests(one.counts, look)}",
+    )
+
+
+def _unreached(tests: RecordedTests, one: Unreached) -> Omitted:
+    file, name = one.function
+    module = next((each.module for each in tests.functions if each[:2] == one.function), "")
+    title = _title(Function(file, name, one.line, module))
+    of = f"{one.tests:,} of {one.of:,} similar passing tests"
+    text = (
+        f"{title} did not run, and {of} called it"
+        if one.is_function
+        else (f"{title} did not reach line {one.line}, which {of} that called it ran")
+    )
+    return Omitted(units.printable(text), Location(file, one.line))
+
+
+def _label(function: Function) -> str:
+    return f"{function.module}:{function.qualname}" if function.module else function.qualname
+
+
+def _title(function: Function) -> str:
+    return units.printable(units.short_label(_label(function)) if function.module else function.qualname)
 
 
 def _suspect(suspect: Suspect) -> TestSuspect:
     function = suspect.function
-    label = f"{function.module}:{function.qualname}" if function.module else function.qualname
     return TestSuspect(
-        function=label,
-        title=units.printable(units.short_label(label) if function.module else function.qualname),
+        function=_label(function),
+        title=_title(function),
         evidence=[units.printable(phrase) for phrase in suspect.evidence],
         location=Location(function.file, suspect.line),
     )
@@ -110,6 +207,9 @@ def _sure(found: Suspects) -> str:
         sources.append(f"the functions that {found.failing:,} failing and {found.passing:,} passing tests{of} called")
     else:
         sources.append("the functions that the test called")
+    if found.look is not None:
+        lines = f" and the lines that {found.look.passing:,} similar passing tests ran" if found.look.passing else ""
+        sources.append(f"a second look at the test{lines}")
     edited = any("since the test passed" in phrase for suspect in found.suspects for phrase in suspect.evidence)
     sources += ["what was edited since it passed"] if edited else []
     return f"the exception is recorded, the suspects are inferred from {units.listed(sources)}"

@@ -62,19 +62,43 @@ class ValueQuestion:
     may_repeat: bool = False
     """Whether the user allows the program to run again. A test may always."""
     most: int = MOST_STEPS
+    compared: tuple[str, ...] = ()
+    """Ids of tests whose lines are followed, too."""
+    expected: str = ""
+    """How long the second look will take, in words; "" if that is not known."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A second look that was taken."""
+
+    folder: Path
+    flow: Flow
+    statements: Statements
+
+
+def look(session: Session, run: Run, question: ValueQuestion, task: Task) -> Looked:
+    """Take a second look. Raises `SecondLookError` and `Cancelled`."""
+    check_interpreter()
+    folder = _run_again(run, question, task)
+    trace = read_value_trace(folder)
+    task.phase(f"following the values of {units.count(trace.opcodes, 'instruction')}")
+    with task.interruptible():
+        flow = replay(trace, lambda _done, _all: task.check())
+    return Looked(folder, flow, Statements(flow, _Source(session)))
+
+
+def explained(run: Run, looked: Looked, question: ValueQuestion) -> tuple[ValueAnswer, Criterion]:
+    """Return the answer of a second look, and the nodes that are asked about. Raises `NoSuchValue` and `NothingFound`."""
+    flow, statements = looked.flow, looked.statements
+    criterion = _criterion(run, flow, statements, question)
+    chain = chain_of(flow, statements, list(criterion.nodes), question.most)
+    return _answer(run, statements, criterion, chain, question), criterion
 
 
 def value_answer(session: Session, run: Run, question: ValueQuestion, task: Task) -> ValueAnswer:
-    """Take a second look and answer. Raises `SecondLookError`, `NoSuchValue` and `Cancelled`."""
-    check_interpreter()
-    trace = _trace(run, question, task)
-    task.phase("following the values")
-    with task.interruptible():
-        flow = replay(trace)
-    statements = Statements(flow, _Source(session))
-    criterion = _criterion(run, flow, statements, question)
-    chain = chain_of(flow, statements, list(criterion.nodes), question.most)
-    return _answer(run, statements, criterion, chain, question)
+    """Take a second look and answer. Raises `SecondLookError`, `NoSuchValue`, `NothingFound` and `Cancelled`."""
+    return explained(run, look(session, run, question, task), question)[0]
 
 
 class _Source:
@@ -92,17 +116,18 @@ class _Source:
         return found
 
 
-def _trace(run: Run, question: ValueQuestion, task: Task) -> ValueTrace:
+def _run_again(run: Run, question: ValueQuestion, task: Task) -> Path:
+    """Return the folder of the value trace."""
     what = question.test or " ".join(run.info.command)
     folder = run.folder / FOLDER / hashlib.sha1(what.encode(), usedforsecurity=False).hexdigest()[:16]
     if run.info.imported:
         raise SecondLookError("a second look runs the program again; an imported trace has no program")
-    request = LookRequest(str(folder), run.info.workspace, question.test)
+    request = LookRequest(str(folder), run.info.workspace, question.test, compared=question.compared)
     redact = _plan(run).redact or Redact()
     request = request._replace(names=tuple(redact.names), patterns=tuple(redact.patterns))
     python = _python(run)
     if question.test:
-        task.phase(f"running {question.test} again")
+        task.phase(f"running {question.test} again{question.expected}")
         words = pytest_words(run.info.command)
         # The test's id is relative to the root folder of the tests, which pytest finds from the same place as before.
         cwd = run.info.cwd if words else run.info.workspace
@@ -116,7 +141,7 @@ def _trace(run: Run, question: ValueQuestion, task: Task) -> ValueTrace:
             )
         task.phase(f"running {shown} again{_took(run)}")
         look_at_program(run.info.command, Path(run.info.cwd), request, python=python, tick=lambda seconds: task.check())
-    return read_value_trace(folder)
+    return folder
 
 
 def _plan(run: Run) -> Plan:

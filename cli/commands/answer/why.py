@@ -46,7 +46,12 @@ STEPS = 1000
     metavar="[EXPR]",
     help="Run the failed test again, and tell how the values of its failure came about, or the value of EXPR.",
 )
-@click.option("--again", is_flag=True, help="With --value: the program, too, may run again, with all its effects.")
+@click.option(
+    "--again/--no-again",
+    default=None,
+    help="Whether to run it again. By default a failed test runs again unless that takes long. A program, with all its "
+    "effects, runs again only with --value and --again.",
+)
 @click.option("--failed", is_flag=True, help="List the suspects of every failed test of the run.")
 @click.option("--all", "every", is_flag=True, help="Explain every matching log line, not only the newest.")
 @click.option("--errors", is_flag=True, help="Group all errors of the run by their cause.")
@@ -69,7 +74,7 @@ def why(
     event: int | None,
     test: str | None,
     value: str | None,
-    again: bool,
+    again: bool | None,
     failed: bool,
     every: bool,
     errors: bool,
@@ -92,7 +97,9 @@ def why(
     reason (data, resource, control, call, scheduling) and a line of the program.
 
     For a failed test, the answer begins with its exception and the suspects, the functions that may have made it fail. The
-    traceback, the calls of failing and passing tests, and edits since the test passed rank them.
+    traceback, the calls of failing and passing tests, and edits since the test passed rank them. With --test the test runs
+    again, to tell which lines and values made it fail. --no-again, the marker clew_no_second_look or pytest's setting
+    clew_second_look = false prevents that.
 
     \b
     Examples:
@@ -113,9 +120,11 @@ def why(
       clew why --not 'order 17 done'
       clew why --not Cart.checkout --baseline healthy
     """
-    if again and value is None:
-        raise click.UsageError("--again is only for --value")
+    if again is not None and value is None and test is None:
+        raise click.UsageError("--again and --no-again are only for --value and --test")
     if value is not None:
+        if again is False:
+            raise click.UsageError("--value runs the test or the program again: it takes no --no-again")
         _refuse(
             "--value", all=every, causes=causes, failed=failed, errors=errors, markdown=as_markdown, baseline=baseline,
             request=request,
@@ -125,7 +134,7 @@ def why(
         from clew.cli.output.values import ask_value
 
         ask_value(
-            open_session(workspace), value, text=text, at=at, event=event, test=test, run=run, again=again,
+            open_session(workspace), value, text=text, at=at, event=event, test=test, run=run, again=bool(again),
             steps_at_most=steps_at_most, as_json=as_json,
         )  # fmt: skip
         return
@@ -146,12 +155,13 @@ def why(
         why_not(missing, event, options, workspace, as_json=as_json)
         return
     from clew.cli.output import answers
+    from clew.cli.output.progress import say_phase
     from clew.graph.ops.facts.unfollowed import unfollowed_at
     from clew.server.session.session import Task
     from clew.server.text.chain import causes_of
     from clew.server.text.failed_test import with_failed_test
     from clew.server.views.answer import verdict
-    from clew.server.views.failed_test import failed_test
+    from clew.server.views.failed_test import failed_test, looked_test
     from clew.server.views.target import find_target
     from clew.server.views.why import explain
 
@@ -187,7 +197,11 @@ def why(
         for one in found.events
         if causes or steps_at_most or as_json
     }
-    of_test = failed_test(session, found.run, found.test, Task()) if found.test else None
+    of_test = None
+    if found.test and test is not None and again is not False:
+        of_test = looked_test(session, found.run, found.test, Task(say_phase), may_take_long=bool(again))
+    elif found.test:
+        of_test = failed_test(session, found.run, found.test, Task())
     if of_test is not None:
         whole = {one: replace(it, answer=with_failed_test(it.answer, of_test)) for one, it in whole.items()}
     if as_json:

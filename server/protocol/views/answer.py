@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from clew.server.protocol.shared import Location
+from clew.server.protocol.views.value import Omitted, ValueAnswer
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,20 @@ class TestSuspect:
     evidence: list[str]
     """Phrases, the strongest first."""
     location: Location | None = None
-    """The line to look at first: the one in the traceback, else the first of the function."""
+    """The line to look at first: the most telling one, else the one in the traceback, else the first of the function."""
+
+
+@dataclass(frozen=True)
+class SuspectedLine:
+    """A line that may have made a test fail."""
+
+    location: Location
+    title: str
+    """Its function's name for a line of text."""
+    source: str
+    """The line's text; "" if it cannot be read."""
+    evidence: str
+    """In how many compared tests it ran."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,14 @@ class FailedTest:
     """The number of omitted suspects."""
     limits: list[str] = field(default_factory=list)
     """Sentences about what the list may miss."""
+    lines: list[SuspectedLine] = field(default_factory=list)
+    """The likeliest lines, the likeliest first; only after a second look."""
+    unreached: list[Omitted] = field(default_factory=list)
+    """What similar tests that passed ran and the failed test did not; only after a second look."""
+    value: ValueAnswer | None = None
+    """How the values of the failure came about; None without a second look."""
+    noValue: str = ""
+    """Why there is no second look, or why it tells no value; "" if it does, or was not asked for."""
 
 
 @dataclass(frozen=True)

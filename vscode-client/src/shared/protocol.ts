@@ -446,8 +446,19 @@ export interface TestSuspect {
   title: string;
   /** Phrases, the strongest first. */
   evidence: string[];
-  /** The line to look at first: the one in the traceback, else the first of the function. */
+  /** The line to look at first: the most telling one, else the one in the traceback, else the first of the function. */
   location: Location | null;
+}
+
+/** A line that may have made a test fail. */
+export interface SuspectedLine {
+  location: Location;
+  /** Its function's name for a line of text. */
+  title: string;
+  /** The line's text; "" if it cannot be read. */
+  source: string;
+  /** In how many compared tests it ran. */
+  evidence: string;
 }
 
 /** Why a test failed: its exception, and the functions of the program that may have made it fail. */
@@ -470,6 +481,14 @@ export interface FailedTest {
   moreSuspects: number;
   /** Sentences about what the list may miss. */
   limits: string[];
+  /** The likeliest lines, the likeliest first; only after a second look. */
+  lines: SuspectedLine[];
+  /** What similar tests that passed ran and the failed test did not; only after a second look. */
+  unreached: Omitted[];
+  /** How the values of the failure came about; None without a second look. */
+  value: ValueAnswer | null;
+  /** Why there is no second look, or why it tells no value; "" if it does, or was not asked for. */
+  noValue: string;
 }
 
 /** Why an event happened. */

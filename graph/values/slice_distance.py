@@ -1,0 +1,59 @@
+"""How far each function and line is from a value, along the values that it was made from: near ones are likelier to be wrong.
+
+An operation in the same call is nearer than one in another call. What only selected a value, or decided that it was computed,
+is further away.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from clew.graph.values.flow import Flow, NodeKind
+
+_WITHIN, _ACROSS, _CONTROL, _POINTER = 0.2, 1.0, 2.0, 3.0
+_FURTHEST = 30.0
+_MOST_NODES = 200_000
+"""The nearest nodes, which a second look of millions of instructions exceeds."""
+
+
+@dataclass(frozen=True)
+class SliceDistances:
+    """The lowest distance of what the value depends on; what it does not depend on is missing."""
+
+    functions: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By file and qualified name."""
+    lines: dict[tuple[str, int], float] = field(default_factory=dict)
+    """By file and line."""
+
+
+def slice_distances(flow: Flow, criterion: Iterable[int]) -> SliceDistances:
+    """Return the distances from the nodes that are asked about."""
+    found = SliceDistances()
+    waiting = [(0.0, node) for node in criterion]
+    heapq.heapify(waiting)
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST_NODES:
+        distance, node = heapq.heappop(waiting)
+        if distance > _FURTHEST:
+            break
+        if node in seen:
+            continue
+        seen.add(node)
+        call = flow.call[node]
+        if call >= 0:
+            code = flow.code_of(node)
+            found.functions.setdefault((code.file, code.name), distance)
+            found.lines.setdefault((code.file, flow.line_of(node)), distance)
+        for one in flow.data[node]:
+            if one not in seen:
+                heapq.heappush(waiting, (distance + (_WITHIN if flow.call[one] == call else _ACROSS), one))
+        for one in flow.pointers[node]:
+            if one not in seen:
+                heapq.heappush(waiting, (distance + _POINTER, one))
+        control = flow.control[node]
+        if control and control not in seen:
+            weight = _ACROSS if flow.kind[control] == NodeKind.CALLED else _CONTROL
+            heapq.heappush(waiting, (distance + weight, control))
+    return found

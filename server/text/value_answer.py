@@ -1,0 +1,38 @@
+"""Turn the answer of a second look into lines. `base` is the folder that paths are relative to."""
+
+from __future__ import annotations
+
+from clew.server.protocol.shared import Location
+from clew.server.protocol.views.value import Omitted, ValueAnswer
+from clew.server.text import units
+
+
+def lines(answer: ValueAnswer, base: str | None = None) -> list[str]:
+    """Return the whole answer."""
+    found = [f"{answer.title} ({looked(answer)})", "", *chain_lines(answer, base)]
+    if answer.omitted:
+        found += ["", "What could have changed these values and did not:", *omitted_lines(answer.omitted, base)]
+    return [*found, "", *answer.notes] if answer.notes else found
+
+
+def looked(answer: ValueAnswer) -> str:
+    return f"second look: {units.count(answer.instructions, 'instruction')} in {units.duration(answer.seconds * 1e9)}"
+
+
+def chain_lines(answer: ValueAnswer, base: str | None = None) -> list[str]:
+    """Return the steps of the chain."""
+    found = []
+    for step in answer.steps:
+        lead = "this ran because " if step.isControl else ""
+        found.append(f"{'  ' * step.depth}{lead}{units.printable(step.text)}{_at(step.location, base)}")
+    if answer.moreSteps:
+        found.append(f"… and {units.count(answer.moreSteps, 'further cause')}; --steps N shows more")
+    return found
+
+
+def omitted_lines(omitted: list[Omitted], base: str | None = None) -> list[str]:
+    return [f"  {units.printable(one.text)}{_at(one.location, base)}" for one in omitted]
+
+
+def _at(location: Location | None, base: str | None) -> str:
+    return f"  ({units.place(location.path, location.line, base)})" if location is not None else ""

@@ -1,0 +1,154 @@
+"""`clew why --test` runs the failed test again by itself: suspects, lines, values and what did not run are one answer."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.programs.recorded_program import clew
+
+SHOP = """
+class Cart:
+    def __init__(self):
+        self.items = []
+        self.member = False
+
+    def add(self, price):
+        pass
+
+    def join(self):
+        self.member = True
+
+    def total(self):
+        total = sum(self.items)
+        if total > 100:
+            total = discounted(total)
+        return total
+
+
+def discounted(total):
+    return total - 10
+
+
+def rate(country):
+    if country == "de":
+        return 19
+    return 0
+
+
+def price(net, country):
+    percent = rate(country.upper())
+    return net + net * percent / 100
+"""
+TESTS = """
+import pathlib
+import pytest
+from shop import Cart, discounted, price, rate
+
+
+def test_empty():
+    assert Cart().total() == 0
+
+
+def test_member():
+    cart = Cart()
+    cart.join()
+    assert cart.total() == 0 and cart.member
+
+
+def test_added():
+    cart = Cart()
+    cart.add(20)
+    assert cart.total() == 20
+
+
+@pytest.mark.parametrize("net", [100, 200])
+def test_price(net):
+    assert price(net, "de") == net * 1.19
+
+
+def test_rate():
+    assert rate("de") == 19
+
+
+def test_rate_twice():
+    assert rate("de") + rate("de") == 38
+
+
+@pytest.mark.clew_no_second_look
+def test_once():
+    pathlib.Path("ran").write_text(pathlib.Path("ran").read_text() + "x" if pathlib.Path("ran").exists() else "x")
+    assert price(1, "de") == 1.19
+"""
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("looks")
+    (folder / "shop.py").write_text(SHOP)
+    (folder / "test_shop.py").write_text(TESTS)
+    (folder / ".clew").mkdir()
+    command = [sys.executable, "-m", "pytest", "-q", "--clew", "-p", "no:cacheprovider"]
+    subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=120)
+    return folder
+
+
+def asked(session, *words):
+    done = clew(session, "why", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["answers"][0]["answer"]["failedTest"]
+
+
+def test_values_suspects_and_lines_are_one_answer(session):
+    done = clew(session, "why", "--test", "test_price[100]")
+    assert done.returncode == 0, done.stderr
+    assert "How the values came about (second look: " in done.stdout
+    assert "percent is 0" in done.stdout and "rate('DE') returned 0" in done.stdout
+    assert "a second look at the test and the lines that 2 similar passing tests ran" in done.stdout
+    lines = done.stdout.partition("Lines to look at first:")[2].partition("How the values")[0]
+    assert (
+        "percent = rate(country.upper())" in lines and "ran in 2 of 2 failing and 0 of 2 similar passing tests" in lines
+    )
+
+
+def test_branch_that_passing_tests_took_is_told(session):
+    failed = asked(session, "--test", "test_price[200]")
+    told = [one["text"] for one in failed["unreached"]]
+    assert "shop.rate did not reach line 26, which 2 of 2 similar passing tests that called it ran" in told
+    assert failed["suspects"][0]["title"] in ("shop.price", "shop.rate")
+
+
+def test_line_of_a_suspect_tells_in_which_tests_it_ran(session):
+    failed = asked(session, "--test", "test_price[100]")
+    (price,) = (one for one in failed["suspects"] if one["title"] == "shop.price")
+    assert any("ran in 2 of 2 failing and 0 of" in one and one.startswith("line ") for one in price["evidence"])
+
+
+def test_method_whose_effect_is_missing_is_told(session):
+    failed = asked(session, "--test", "test_added")
+    assert "Cart.add" in failed["suspects"][0]["title"]
+    assert any("Cart.add(20) changed nothing" in one["text"] for one in failed["value"]["omitted"])
+
+
+def test_no_again_leaves_the_second_look_out(session):
+    failed = asked(session, "--test", "test_added", "--no-again")
+    assert failed["value"] is None and not failed["lines"] and not failed["noValue"] and failed["suspects"]
+
+
+def test_marked_test_is_answered_without_a_second_look(session):
+    before = (session / "ran").read_text()
+    failed = asked(session, "--test", "test_once")
+    assert "it has the marker clew_no_second_look" in failed["noValue"] and failed["suspects"]
+    assert (session / "ran").read_text() == before
+
+
+def test_many_failed_tests_do_not_run_again(session):
+    before = (session / "ran").read_text()
+    done = clew(session, "why", "--failed")
+    assert done.returncode == 0 and "second look" not in done.stdout and (session / "ran").read_text() == before
+
+
+def test_markdown_has_the_chain(session):
+    done = clew(session, "why", "--test", "test_price[100]", "--markdown")
+    assert "```text\nLines to look at first:" in done.stdout and "rate('DE') returned 0" in done.stdout
