@@ -97,6 +97,9 @@ def _take_apart(replay: Replay, frame: Frame, at: int) -> Called:
             receiver_object = flow.object[receiver]
         elif receiver_object >= 0:
             receiver = next(iter(flow.pointers[function]), 0)
+    elif one.kind == "method":
+        receiver_object = -1
+        receiver = next(iter(flow.pointers[function]), 0)
     else:
         receiver_object = -1
     short = str(text).rpartition(".")[2]
@@ -123,7 +126,11 @@ def _result(replay: Replay, frame: Frame, at: int, item: int, called: Called) ->
                 NodeKind.EXPRESSION, frame, at, item, frame.results[-1:], (called.function, frame.called)
             )
             return made
-    if called.kind == "class" and is_followed and replay.objects[item].kind not in ("list", "dict", "set", "tuple"):
+    if (
+        called.kind == "class"
+        and frame.initialized
+        and replay.objects[item].kind not in ("list", "dict", "set", "tuple")
+    ):
         # A followed `__init__` set the attributes; each has its own writer.
         return replay.node(NodeKind.EXPRESSION, frame, at, item, frame.results, (*called.arguments, frame.called))
     if called.kind == "builtin":

@@ -72,7 +72,7 @@ class ObjectState:
     def all_of(self, item: int) -> tuple[int, ...]:
         """Return the nodes that filled an object, for code that reads all of it: its writes, and those of containers in it."""
         found: list[int] = []
-        for source in self.behind(item):
+        for source in self.behind(item) or (item,):
             found += self.writes.get(source, ())[-MOST_WRITES:]
             for inner in self.contents.get(source, (0, ()))[1][:20]:
                 if self.is_container(inner):

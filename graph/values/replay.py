@@ -28,9 +28,14 @@ from clew.records.values.trace_format import (
     ValueTrace,
 )
 
-_GENERATOR = 0x20
-_GENERATOR_FLAGS = _GENERATOR | 0x80 | 0x200
+_GENERATOR, _ASYNC_GENERATOR = 0x20, 0x200
+_GENERATOR_FLAGS = _GENERATOR | 0x80 | _ASYNC_GENERATOR
 """Generators, coroutines and asynchronous generators."""
+_INITIALIZERS = (".__init__", ".__new__")
+_ENDS_QUIETLY = ("SEND", "FOR_ITER")
+"""Instructions for which StopIteration is no error: it carries what an awaitable returned, or ends the loop."""
+_AWAITED = -1
+_ASYNC_GENERATOR_WRAPS = ("ASYNC_GEN_WRAP", "CALL_INTRINSIC_1")
 Progress = Callable[[int, int], None]
 """Is told how many words of how many were read; may raise to cancel."""
 
@@ -49,6 +54,7 @@ class Frame:
         "effects",
         "failed",
         "globals",
+        "initialized",
         "locals",
         "next_cell",
         "number",
@@ -80,10 +86,12 @@ class Frame:
         """What followed calls returned or yielded during the pending instruction."""
         self.called = 0
         """The CALLED node of the pending instruction, once it called a followed function."""
+        self.initialized = False
+        """Whether the pending instruction called a followed `__init__` or `__new__`."""
         self.caught = 0
         """The RAISED node of the exception that is being handled."""
         self.failed = 0
-        """The RAISED node of the exception that the pending instruction raised."""
+        """The RAISED node of the exception that the pending instruction raised; `_AWAITED` if that only ended an await."""
         self.cell = self.next_cell = -1
         """The cell that the pending instruction uses, and the one that the next instruction will use."""
         self.sent: list[int] = []
@@ -227,6 +235,7 @@ class Replay:
         if frame.results:
             frame.results = []
         frame.called = frame.failed = 0
+        frame.initialized = False
         begin = frame.table.begin[at]
         if begin is not None:
             begin(self, frame, at, ())
@@ -234,6 +243,13 @@ class Replay:
     def _finish(self, frame: Frame, depth: int, pushed: Sequence[int]) -> None:
         at = frame.pending
         stack = frame.stack
+        if frame.failed == _AWAITED:
+            # The value replaces the awaited object, which is below what was sent into it.
+            frame.failed = 0
+            frame.operands = stack[frame.depth - 2 : frame.depth - 1]
+            del stack[max(0, depth - len(pushed)) :]
+            frame.effects[at](self, frame, at, pushed)
+            return
         if frame.failed:
             # A handler begins: the stack is what the exception table says, then the exception.
             del stack[max(0, depth - len(pushed)) :]
@@ -261,6 +277,8 @@ class Replay:
             operands, made_by, caller = generator
         elif parent is not None:
             operands, made_by = parent.operands, self.called(parent)
+            if code.name.endswith(_INITIALIZERS):
+                parent.initialized = True
         call = Call(len(self.flow.calls), code_number, thread, caller, bool(direct), made_by)
         self.flow.calls.append(call)
         frame = self._frames[number] = Frame(code, table, call, parent, globals_)
@@ -332,6 +350,8 @@ class Replay:
             value = frame.operands[-1]
         else:
             value = frame.results[-1] if frame.results else 0
+        if not is_over and code.flags & _ASYNC_GENERATOR:
+            value, item = self._unwrapped(frame, value, item)
         result = self.node(NodeKind.RESULT, frame, at, item, (value,))
         parent = frame.parent
         # What a generator returns at its end is only for `yield from`.
@@ -342,7 +362,21 @@ class Replay:
             frame.pending = -1
             del self._frames[number]
 
+    def _unwrapped(self, frame: Frame, value: int, item: int) -> tuple[int, int]:
+        """Return the node and the object that an asynchronous generator yields, without the interpreter's wrapper of it."""
+        flow = self.flow
+        at = flow.instruction[value]
+        inner = flow.data[value][:1]
+        if not inner or flow.call[value] != frame.call.number or at < 0:
+            return value, item
+        if frame.code.instructions[at].name not in _ASYNC_GENERATOR_WRAPS:
+            return value, item
+        return inner[0], flow.object[inner[0]]
+
     def _raise(self, frame: Frame, item: int) -> None:
+        if frame.pending_name in _ENDS_QUIETLY and self._is_stop(item):
+            frame.failed = _AWAITED if frame.pending_name == "SEND" else 0
+            return
         known = self.flow.raised.get(item)
         if known is None:
             at = frame.pending
@@ -355,6 +389,10 @@ class Replay:
                 deps = [frame.caught]
             known = self.flow.raised[item] = self.node(NodeKind.RAISED, frame, at, item, deps)
         frame.failed = known
+
+    def _is_stop(self, item: int) -> bool:
+        kind = self.objects[item].type if item >= 0 else -1
+        return kind >= 0 and (self.objects[kind].text or "").rpartition(".")[2] == "StopIteration"
 
 
 def replay(trace: ValueTrace, progress: Progress | None = None) -> Flow:

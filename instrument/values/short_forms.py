@@ -214,13 +214,13 @@ def _scientific(value: Any, kind: type) -> str | None:
 
 
 def _table(value: Any, kind: type, attributes: dict[str, Any]) -> str | None:
-    """Return the short form of a DataFrame or Series of pandas: its columns and length."""
+    """Return the short form of an object of pandas: columns and length of a DataFrame or Series, else the class's name."""
     pandas = sys.modules.get("pandas")
-    if pandas is None or not kind.__module__.startswith("pandas."):
+    if pandas is None or kind.__module__.partition(".")[0] != "pandas":
         return None
     if kind is pandas.DataFrame:
         columns = ", ".join(str(one) for one in list(value.columns)[:_MOST_ITEMS] if type(one) is str)
         return _shortened(f"DataFrame of {len(value)} rows with {columns}")
     if kind is pandas.Series:
         return f"Series of {len(value)} {value.dtype}"
-    return None
+    return class_name(kind)

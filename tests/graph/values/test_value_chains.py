@@ -6,8 +6,9 @@ from clew.graph.values.criteria import NoSuchValue, of_expression
 from tests.support.programs.second_look import Looked
 
 FOLLOWED = """
-import asyncio, collections, contextlib, functools, heapq, threading
-from dataclasses import dataclass
+import asyncio, codecs, collections, contextlib, functools, heapq, io, threading
+from dataclasses import dataclass, field
+from email.message import Message
 
 
 def comprehension(rates):
@@ -195,7 +196,62 @@ def doubled(amount):
     return twice  # passed
 
 
+async def pages(limit):
+    for page in range(limit):
+        await asyncio.sleep(0)
+        yield page
+
+
+async def paged():
+    total = 0
+    async for page in pages(3):
+        total += page
+    return total  # asynchronous generator
+
+
+async def gathered():
+    both = await asyncio.gather(fetched(1), fetched(2))
+    return both  # gathered
+
+
+def first_tag():
+    return "new"
+
+
+@dataclass
+class User:
+    age: int
+    tag: str = field(default_factory=first_tag)
+
+
+def generated_init():
+    years = 17
+    user = User(years)
+    older = user.age + 1
+    return older  # generated __init__
+
+
+def opaque_item():
+    receiver = "ada"
+    letter = Message()
+    letter["To"] = receiver
+    text = letter.as_string()
+    return text  # opaque item
+
+
+def opaque_method():
+    raw = io.BytesIO(b"abc")
+    stream = codecs.StreamReaderWriter(raw, codecs.getreader("utf-8"), codecs.getwriter("utf-8"))
+    text = stream.read()  # a bound method, since the class has __getattr__
+    return text  # opaque method
+
+
 bill(bought())
+asyncio.run(paged())
+asyncio.run(gathered())
+generated_init()
+opaque_item()
+opaque_method()
 comprehension([1, 2, 3])
 generated(4)
 asyncio.run(awaited())
@@ -221,6 +277,11 @@ TOLD = {
     "comprehension": ("doubled", ["[4, 6]", "because rate is"]),
     "generator": ("total", ["total is 14", "generated.squares() returned 9", "number is 3"]),
     "coroutine": ("bill", ["bill is 42", "fetched(14) returned 42", "price is 14"]),
+    "asynchronous generator": ("total", ["total is 3", "pages(3) returned 2, from page", "page is 2"]),
+    "gathered": ("both", ["both is [3, 6], because asyncio.gather(fetched(1), fetched(2)) is"]),
+    "generated __init__": ("older", ["older is 18, because user.age is 17", "because years is 17"]),
+    "opaque item": ("text", ['letter["To"] was set to \'ada\' by opaque_item()']),
+    "opaque method": ("text", ["text is 'abc', because stream is", "raw is"]),
     "slots": ("paid", ["paid is 18", "self.price was set to 17 by Basket.__init__(17), called by slots"]),
     "property": ("shown", ["Account.balance() returned 50", "self._balance was set to 5 by Account.balance(4), called by p"]),
     "descriptor": ("got", ["returned 'ANN'", "named.raw was set to 'ann' by descriptors()"]),
@@ -262,3 +323,8 @@ def test_line_that_did_not_run_is_named(followed):
     flow, statements = followed.flow()
     with pytest.raises(NoSuchValue, match=r"app.py:1 did not run in the second look"):
         of_expression(flow, statements, "x", str(followed.file), 1)
+
+
+@pytest.mark.parametrize("case", ["coroutine", "asynchronous generator", "gathered"])
+def test_end_of_an_await_is_not_told_as_an_exception(followed, case):
+    assert not [one for one in followed.why(TOLD[case][0], case, most=40) if "StopIteration" in one]
