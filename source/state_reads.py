@@ -103,6 +103,15 @@ class Source:
         expressions.sort(key=lambda node: -node.lineno)
         return _Reader(function, last + 1).read(expressions, last)
 
+    def calls_of(self, first_line: int, name: str) -> list[int]:
+        """Return the lines where a function calls another one, or a method, of a name; `first_line` 0 for the module."""
+        function = self._functions.get(first_line) if first_line else self._module
+        if function is None:
+            return []
+        called = (node for node in _own_nodes(function) if isinstance(node, ast.Call))
+        names = ((node.lineno, getattr(node.func, "attr", getattr(node.func, "id", ""))) for node in called)
+        return sorted({line for line, found in names if found == name})
+
     def receiver(self, line: int, name: str) -> Path | None:
         """Return the object whose attribute `name` is assigned, whose items are, or whose method is called, at a line.
 
@@ -142,7 +151,11 @@ class _Reader:
         self._line = line
         self._sources: dict[str, list[tuple[ast.expr, tuple[Step, ...]]]] = {}
         self._given = set(_parameters(function))
+        self._updated: set[int] = set()
+        """Targets of augmented assignments, which are read, too."""
         for node in _own_nodes(function):
+            if isinstance(node, ast.AugAssign):
+                self._updated.add(id(node.target))
             if getattr(node, "lineno", 0) <= line:
                 for target, value, steps in _bindings(node):
                     self._bind(target, value, steps)
@@ -169,7 +182,10 @@ class _Reader:
                     called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
                     if called:
                         calls.setdefault(called, Call(called, node.lineno))
-                found = _path(node, node.lineno) if isinstance(node, ast.Attribute | ast.Subscript | ast.Name) else None
+                is_read = isinstance(node, ast.Attribute | ast.Subscript | ast.Name) and (
+                    isinstance(node.ctx, ast.Load) or id(node) in self._updated
+                )
+                found = _path(node, node.lineno) if is_read else None
                 if found is None:
                     continue
                 for path in self._resolved(found):
@@ -277,8 +293,10 @@ def _with_parts(expression: ast.expr) -> Iterator[ast.expr]:
 
 
 def _expressions_at(function: _Function, line: int) -> list[ast.expr]:
-    """Return the expressions of the innermost statement at a line, then the conditions of the statements around it."""
+    """Return the expressions of the innermost statement at a line, then the conditions of the statements around it, and of
+    those before it that would have left the function or the loop."""
     around: list[ast.stmt] = []
+    exits: list[ast.expr] = []
     body: list[ast.stmt] = function.body if isinstance(function.body, list) else []
     if not body and isinstance(function, ast.Lambda):
         return [function.body]
@@ -287,6 +305,10 @@ def _expressions_at(function: _Function, line: int) -> list[ast.expr]:
         if inside is None or isinstance(inside, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             break
         around.append(inside)
+        left = [
+            each for each in body if each.lineno < inside.lineno and isinstance(each, ast.If) and _leaves(each.body)
+        ]
+        exits += [each.test for each in reversed(left)]
         body = [child for child in ast.iter_child_nodes(inside) if isinstance(child, ast.stmt)]
         body += [each for handler in getattr(inside, "handlers", []) for each in handler.body]
         body += [each for case in getattr(inside, "cases", []) for each in case.body]
@@ -295,7 +317,12 @@ def _expressions_at(function: _Function, line: int) -> list[ast.expr]:
         if statement is around[-1] or not isinstance(statement, ast.Try):
             found += [child for child in ast.iter_child_nodes(statement) if isinstance(child, ast.expr)]
             found += [item.context_expr for item in getattr(statement, "items", []) if isinstance(item, ast.withitem)]
-    return found
+    return found + exits
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    """Return whether a block ends by leaving the block around it, so that what follows depends on its condition."""
+    return isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
 @lru_cache(maxsize=64)

@@ -19,17 +19,19 @@ from clew.graph.model.graph import I64, ExecutionGraph
 from clew.graph.ops.slicing.interval import Slice, slice_events
 from clew.graph.ops.states.writes import Writes
 from clew.records.format.event import Kind
-from clew.records.format.states import CLOSURE, GLOBAL, ITEM
+from clew.records.format.states import CLOSURE, GLOBAL, ITEM, METHOD
 from clew.source.state_reads import Path, Reads, Step
 
 MOST_CALLS = 200
 """The calls below the event's own one whose reads are looked at."""
 DEEPEST = 6
+MOST_CALLERS = 3
 LATEST = 3
 """The last calls of one function by one caller that are looked at."""
 MOST_HISTORY = 8
 MOST_ITEMS = 3
 """The items of a container of which the last write is told, where it is not known which was read."""
+_TAKING = frozenset({METHOD + name for name in ("pop", "popleft", "popitem")})
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class StateRead:
     """Whether the reader's own strand wrote it, or recorded synchronisation orders the write before the read."""
     later: tuple[int, ...] = ()
     """The first write of the state after the read, by another strand; empty if there was none."""
+    is_own: bool = False
+    """The call that read it had written it itself."""
     unsure_item: bool = False
     """An item was read, and it may have been another one."""
 
@@ -69,7 +73,13 @@ def states_before(graph: ExecutionGraph, event: int) -> list[StateRead]:
             found[state.row] = state
     return sorted(
         found.values(),
-        key=lambda state: (state.is_initial, state.by_name, state.unsure_item, -graph.at("ts", state.row)),
+        key=lambda state: (
+            state.is_initial,
+            state.by_name,
+            state.unsure_item,
+            state.is_own,
+            -graph.at("ts", state.row),
+        ),
     )
 
 
@@ -105,16 +115,20 @@ class _Finder:
         yield from self._of_callers(call)
 
     def _of_callers(self, call: int) -> Iterator[StateRead]:
-        """Yield the states that the calls around the event read to get there: its arguments, and the conditions."""
+        """Yield the states behind the arguments of the calls around the event, and behind the conditions of these calls."""
         graph = self._graph
-        for number, caller in enumerate(graph.with_callers(graph.enclosing_call(call)) if call >= 0 else ()):
-            if number >= 2:
-                break
-            site = graph.sites[graph.at("site", caller)]
+        for _ in range(MOST_CALLERS):
+            caller = graph.enclosing_call(call) if call >= 0 else -1
+            if caller < 0:
+                return
+            site, name = graph.sites[graph.at("site", caller)], graph.sites[graph.at("site", call)].qualname
             source = self._writes.source_of(site.file)
-            if source is not None:
-                reads = source.reads_of(site.line)
-                yield from self._paths(_Frame(caller, self._event, Reads(reads.paths, ())))
+            if source is None:
+                return
+            # Where a function is called at several lines, any of them may have been this call.
+            for line in source.calls_of(site.line, name.rpartition(".")[2])[-LATEST:]:
+                yield from self._in_frame(_Frame(caller, call, source.reads_at(site.line, line)), 1)
+            call = caller
 
     def _in_frame(self, frame: _Frame, depth: int) -> Iterator[StateRead]:
         yield from self._paths(frame)
@@ -186,8 +200,10 @@ class _Finder:
 
     def _follow(self, owner: str, key: int, steps: tuple[Step, ...], frame: _Frame, ns: int) -> Iterator[StateRead]:
         """Yield the states on the way from an object along attributes and items."""
-        writes = self._writes
+        writes, graph = self._writes, self._graph
         every = writes.before(writes.of_object(key, ns), frame.row)
+        # What a call takes out of a container it got from who put it in.
+        every = [row for row in every if not (graph.owner_of(row) == frame.call and graph.channel(row) in _TAKING)]
         if not steps:
             content = [row for row in every if writes.at(row).changes_content]
             if content:
@@ -300,7 +316,17 @@ class _Finder:
         if graph.at("strand", row) != graph.at("strand", frame.row):
             order = "before" if self._is_before(row) else "unordered"
         history = tuple(reversed(rows[-MOST_HISTORY:]))
-        return StateRead(name, row, frame.call, history, initial, by_name, order, self._later(row, frame.row))
+        return StateRead(
+            name,
+            row,
+            frame.call,
+            history,
+            initial,
+            by_name,
+            order,
+            self._later(row, frame.row),
+            is_own=call == frame.call,
+        )
 
     def _later(self, row: int, reader: int) -> tuple[int, ...]:
         """Return the first write of the same state after a read, by another strand."""
