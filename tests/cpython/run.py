@@ -111,6 +111,7 @@ LEFT_OUT = {
 TRIES = 3
 FAILED = "process failed"
 ALSO = "CLEW_CPYTHON_ALSO"
+WRITES = "CLEW_CPYTHON_WRITES"
 """Environment variable with the folder of --also, for child processes of tests, which load this file, too."""
 
 
@@ -193,6 +194,7 @@ def recording(folder: Path) -> dict[str, str]:
 
     # No budget: every call must be recorded, not only counted.
     plan = Plan(rules=(Rule(Target("**", "**")),), adapters=ADAPTERS, logs=LogCapture(), quota=256 << 20)
+    plan = plan._replace(writes=WRITES in os.environ)
     run, _ = create_run(folder, name="cpython", command=[], spec="", plan=dump(plan))
     return environment(run)
 
@@ -366,8 +368,11 @@ def main() -> int:
     parser.add_argument("--every", action="store_true", help="print each test's outcomes")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for one run of one module")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="modules that are run at a time")
+    parser.add_argument("--writes", action="store_true", help="also record what functions write")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the differences and counts there")
     options = parser.parse_args()
+    if options.writes:
+        os.environ[WRITES] = "1"
     if options.also:
         os.environ[ALSO] = os.path.abspath(options.also)
         add_other_folder()

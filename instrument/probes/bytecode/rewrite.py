@@ -55,7 +55,7 @@ from clew.instrument.probes.bytecode.opcodes import (
     stores,
 )
 from clew.instrument.probes.bytecode.relocate import Insertion, Layout, after, before
-from clew.instrument.probes.bytecode.write_places import Given, WritePlace
+from clew.instrument.probes.bytecode.write_places import SLICE, Given, WritePlace
 from clew.records.fast_namedtuple import NamedTuple
 from clew.records.format.event import Kind
 from clew.records.format.states import Form
@@ -235,6 +235,8 @@ class _Writer:
                 owner = encode(COPY, 3)
             case Form.ATTRIBUTE:
                 value, owner = encode(COPY, 2), encode(COPY, 3)
+            case Form.ITEM if place.name == SLICE:
+                value, owner = encode(COPY, 4), encode(COPY, 5)
             case Form.ITEM:
                 item = probe + encode(COPY, 2) + _DELETE_ITEM
                 owner = encode(COPY, 4)

@@ -30,6 +30,7 @@ from clew.records.format.states import MUTATORS, Form
 
 _OPCODES = opcode.opmap
 _DELETE_ATTR, _STORE_GLOBAL, _STORE_DEREF = _OPCODES["DELETE_ATTR"], _OPCODES["STORE_GLOBAL"], _OPCODES["STORE_DEREF"]
+_STORE_SLICE = _OPCODES.get("STORE_SLICE", -1)
 _LOAD_ATTR, _LOAD_METHOD = _OPCODES["LOAD_ATTR"], _OPCODES.get("LOAD_METHOD", -1)
 _LOAD_METHOD = _LOAD_METHOD if _LOAD_METHOD < 256 else -1  # a pseudo-instruction since 3.12
 _LOAD_DEREF, _GET_ITER = _OPCODES["LOAD_DEREF"], _OPCODES["GET_ITER"]
@@ -43,13 +44,17 @@ _CALL = PRECALL if PRECALL >= 0 else CALL
 _READERS = MUTATORS | {"get", "items", "keys", "values", "copy", "count", "index", "union", "issubset", "issuperset"}
 
 
+SLICE = "slice"
+"""The name of an item that is a slice whose bounds are two entries of the stack."""
+
+
 class WritePlace(NamedTuple):
     """An instruction before which a write is recorded."""
 
     instruction: Instruction
     form: Form
     name: str
-    """The attribute, method or variable; "" for an item."""
+    """The attribute, method or variable; for an item, "" or `SLICE`."""
     line: int
     arguments: int = 0
     """Of a method's call, the number of arguments; -1 where the method is loaded."""
@@ -87,6 +92,8 @@ def places(code: CodeType) -> list[WritePlace]:
             )
         elif number in {STORE_SUBSCR, DELETE_SUBSCR}:
             found.append(WritePlace(instruction, Form.ITEM, "", line, deletes=number == DELETE_SUBSCR))
+        elif number == _STORE_SLICE:
+            found.append(WritePlace(instruction, Form.ITEM, SLICE, line))
         elif number == _STORE_GLOBAL:
             found.append(WritePlace(instruction, Form.VARIABLE, code.co_names[arg], line))
         elif number == _STORE_DEREF:
