@@ -164,6 +164,18 @@ def _send(replay: Replay, frame: Frame, at: int, pushed: Sequence[int]) -> None:
         frame.stack.append(replay.node(NodeKind.EXPRESSION, frame, at, item, data))
 
 
+def _end_send(replay: Replay, frame: Frame, at: int, pushed: Sequence[int]) -> None:
+    """The awaited object goes, and the value stays."""
+    if pushed:
+        frame.stack.append(frame.operands[-1])
+
+
+def _end_async_for(replay: Replay, frame: Frame, at: int, pushed: Sequence[int]) -> None:
+    """The exception that ended the loop is over."""
+    frame.caught = 0
+    _nothing(replay, frame, at, pushed)
+
+
 def _yield_value(replay: Replay, frame: Frame, at: int, pushed: Sequence[int]) -> None:
     """The generator was entered again: what was sent into it is the value of `yield`."""
     for item in pushed:
@@ -260,6 +272,8 @@ FINISH: dict[str, Effect] = {
     "GET_YIELD_FROM_ITER": container_effects.iterate,
     "FOR_ITER": container_effects.next_item,
     "SEND": _send,
+    "END_SEND": _end_send,
+    "END_ASYNC_FOR": _end_async_for,
     "YIELD_VALUE": _yield_value,
     "BEFORE_WITH": _enter_with,
     "BEFORE_ASYNC_WITH": _enter_with,

@@ -32,7 +32,7 @@ _GENERATOR, _ASYNC_GENERATOR = 0x20, 0x200
 _GENERATOR_FLAGS = _GENERATOR | 0x80 | _ASYNC_GENERATOR
 """Generators, coroutines and asynchronous generators."""
 _INITIALIZERS = (".__init__", ".__new__")
-_ENDS_QUIETLY = ("SEND", "FOR_ITER")
+_ENDS_QUIETLY = ("SEND", "END_SEND", "FOR_ITER", "END_FOR")
 """Instructions for which StopIteration is no error: it carries what an awaitable returned, or ends the loop."""
 _AWAITED = -1
 _ASYNC_GENERATOR_WRAPS = ("ASYNC_GEN_WRAP", "CALL_INTRINSIC_1")
@@ -244,11 +244,11 @@ class Replay:
         at = frame.pending
         stack = frame.stack
         if frame.failed == _AWAITED:
-            # The value replaces the awaited object, which is below what was sent into it.
+            # The awaited object is below what was sent into it. Before CPython 3.12 the value replaces it.
             frame.failed = 0
             frame.operands = stack[frame.depth - 2 : frame.depth - 1]
-            del stack[max(0, depth - len(pushed)) :]
-            frame.effects[at](self, frame, at, pushed)
+            del stack[max(0, depth - 1) :]
+            frame.effects[at](self, frame, at, pushed[-1:])
             return
         if frame.failed:
             # A handler begins: the stack is what the exception table says, then the exception.
