@@ -1,8 +1,8 @@
 """Measure how often clew names the function of a mutant: real packages with one small edit each, and a test that fails.
 
 Each mutant's test file runs with coverage.py and under `pytest --clew`. Then `clew why --test` is asked for the suspects of one
-failed test, and compared with the test's traceback, its call tree, and Ochiai over lines. A function that a list does not
-contain has no rank. Without `--full` the first mutants of each package are measured.
+failed test, without and with a second look, and compared with the test's traceback, its call tree, and Ochiai over lines. A
+function that a list does not contain has no rank. Without `--full` the first mutants of each package are measured.
 
 The mutants are listed in `benchmarks/mutant_lists/`, of packages for tuning and of packages for judging. `--search` makes
 the lists again; it prints its seed. One mutant to work with: `--one ID --keep` leaves the mutated package in
@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shlex
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from mutation.measures import Measured, measure_all, package_table, pair_table, rows, table
+from mutation.measures import Measured, look_rows, look_table, measure_all, package_table, pair_table, rows, table
 from mutation.packages import PACKAGES, packages
 from mutation.packages import package as package_of
 from mutation.rankings import NEVER
@@ -103,6 +104,10 @@ def report(measured: list[Measured], total: int) -> None:
         {
             "id": one.mutant.id,
             "problem": one.problem,
+            "line": None if one.line_rank == NEVER else one.line_rank,
+            "chain": one.is_in_chain,
+            "ran": one.line_ran,
+            "seconds": None if math.isnan(one.seconds) else round(one.seconds, 2),
             "ranks": {method: None if rank == NEVER else rank for method, rank in one.ranks.items()},
         }
         for one in measured
@@ -110,9 +115,9 @@ def report(measured: list[Measured], total: int) -> None:
     CACHE.mkdir(parents=True, exist_ok=True)
     (CACHE / "ranks.json").write_text(json.dumps(ranks), encoding="utf-8")
     print(f"\n`benchmarks/mutants.py`, {machine()}: {len(measured)} mutants, {total - len(measured)} not measured\n")
-    for lines in (table(measured), pair_table(measured), package_table(measured)):
+    for lines in (table(measured), look_table(measured), pair_table(measured), package_table(measured)):
         print("\n".join(lines) + "\n")
-    print(json.dumps({"benchmark": "mutants", "machine": machine(), "rows": rows(measured)}))
+    print(json.dumps({"benchmark": "mutants", "machine": machine(), "rows": [*rows(measured), *look_rows(measured)]}))
 
 
 def main() -> None:

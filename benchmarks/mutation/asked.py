@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import shutil
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,12 @@ class Answer:
     suspects: list[Place] = field(default_factory=list)
     problem: str = ""
     """Why there is no answer."""
+    lines: list[tuple[str, int]] = field(default_factory=list)
+    """The likeliest lines, by file relative to the package; only with a second look."""
+    chain: list[tuple[str, int]] = field(default_factory=list)
+    """The lines of the chain of values."""
+    seconds: float = math.nan
+    """How long the answer took."""
 
 
 def record(mutant: Mutant, checkout: Checkout) -> None:
@@ -38,12 +46,14 @@ def record(mutant: Mutant, checkout: Checkout) -> None:
     ended(command, checkout.folder, environment, RECORDED_S)
 
 
-def suspects(mutant: Mutant, checkout: Checkout) -> Answer:
-    """Return the suspects of the newest session, the likeliest first."""
+def suspects(mutant: Mutant, checkout: Checkout, *words: str) -> Answer:
+    """Return the suspects of the newest session, the likeliest first; `words` are further options of `clew why`."""
     # The analysis must not import a mutated library, so it runs without the package on its path.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("CLEW_", "PYTHON"))}
-    command = [sys.executable, "-m", "clew", "why", "--test", mutant.test, "--json"]
+    command = [sys.executable, "-m", "clew", "why", "--test", mutant.test, "--json", *words]
+    begun = time.perf_counter()
     printed = ended(command, checkout.folder, environment, ANSWERED_S)
+    seconds = time.perf_counter() - begun
     if printed is None:
         return Answer(problem="clew why did not end")
     try:
@@ -54,7 +64,19 @@ def suspects(mutant: Mutant, checkout: Checkout) -> Answer:
     failed = next((one for one in found if one), None)
     if failed is None:
         return Answer(problem="the answer has no suspects")
-    return Answer(_places(failed["suspects"], checkout.code))
+    steps = (failed["value"] or {}).get("steps", [])
+    return Answer(
+        _places(failed["suspects"], checkout.code),
+        failed["noValue"],
+        _lines(failed["lines"], checkout.code),
+        _lines(steps, checkout.code),
+        seconds,
+    )
+
+
+def _lines(rows: list[dict[str, Any]], code: Path) -> list[tuple[str, int]]:
+    found = [(Path(row["location"]["path"]), row["location"]["line"]) for row in rows if row["location"]]
+    return [(str(path.relative_to(code)) if path.is_relative_to(code) else str(path), line) for path, line in found]
 
 
 def _places(rows: list[dict[str, Any]], code: Path) -> list[Place]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,17 +12,21 @@ from pathlib import Path
 
 from recording.report import Row, line
 
-from mutation.asked import mutated_function, record, suspects
+from mutation.asked import Answer, mutated_function, record, suspects
 from mutation.packages import package
 from mutation.rankings import NEVER, ochiai, rank_of, sign_test
 from mutation.search import Mutant
 from mutation.set_up import Checkout, Place, Session, checkout
 
-TRACEBACK, CALL_TREE, OCHIAI, WHY = "traceback", "call tree, breadth first", "Ochiai over lines", "clew why --test"
+TRACEBACK, CALL_TREE, OCHIAI = "traceback", "call tree, breadth first", "Ochiai over lines"
+WHY, LOOK = "clew why --no-again", "clew why, with a second look"
 PEERS = (TRACEBACK, CALL_TREE, OCHIAI)
 TOPS = (1, 3, 5, 10)
 ASKED = {1: 48, 3: 68, 5: 80}
 """Percent of all mutants whose function is among the first suspects, without a second look."""
+ASKED_OF_LOOK = {1: 65, 3: 82, 5: 90}
+ASKED_LINE, ASKED_CHAIN, ASKED_SECONDS = 70, 50, 2
+"""Percent of mutants whose line is among the first five, percent of wrong values whose chain has the line, and seconds."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +36,22 @@ class Measured:
     """The rank of the mutated function by each method; `NEVER` if it is not in the list."""
     problem: str = ""
     """Why it was not measured, or why a method gave no answer."""
+    line_rank: float = NEVER
+    """The rank of the mutated line among the lines of a second look."""
+    is_in_chain: bool = False
+    """Whether the chain of values has the mutated line."""
+    line_ran: bool = False
+    """Whether the test that is asked about runs the mutated line."""
+    seconds: float = math.nan
+    """How long the answer with a second look took."""
 
 
-Answerer = Callable[[Mutant, Checkout], tuple[list[Place], str]]
-"""Returns the ranked functions of a recorded mutant, and why there is no answer."""
-
-
-def why(mutant: Mutant, made: Checkout) -> tuple[list[Place], str]:
-    answer = suspects(mutant, made)
-    return answer.suspects, answer.problem
-
-
-ANSWERERS: dict[str, Answerer] = {WHY: why}
+Answerer = Callable[[Mutant, Checkout], Answer]
+"""Asks clew about a recorded mutant."""
+ANSWERERS: dict[str, Answerer] = {
+    WHY: lambda mutant, made: suspects(mutant, made, "--no-again"),
+    LOOK: lambda mutant, made: suspects(mutant, made, "--again"),
+}
 """How clew is asked about a recorded mutant. Another kind of question is a row here."""
 
 
@@ -54,13 +64,19 @@ def measure(mutant: Mutant) -> Measured:
         if session is None or session.outcomes.get(mutant.test) != "failed":
             return Measured(mutant, problem=f"{mutant.test} did not fail")
         ranks = {name: rank_of(place, found) for name, found in _peers(mutant, made, session).items()}
-        problems = []
         record(mutant, made)
-        for name, answerer in ANSWERERS.items():
-            found, problem = answerer(mutant, made)
-            ranks[name] = rank_of(place, found)
-            problems += [problem] if problem else []
-        return Measured(mutant, ranks, "; ".join(problems))
+        answers = {name: answerer(mutant, made) for name, answerer in ANSWERERS.items()}
+        ranks |= {name: rank_of(place, answer.suspects) for name, answer in answers.items()}
+        looked, line = answers[LOOK], (mutant.file, mutant.edit.line)
+        return Measured(
+            mutant,
+            ranks,
+            "; ".join(answer.problem for answer in answers.values() if answer.problem),
+            looked.lines.index(line) + 1 if line in looked.lines else NEVER,
+            line in looked.chain,
+            mutant.test in session.lines.get(mutant.file, {}).get(mutant.edit.line, ()),
+            looked.seconds,
+        )
 
 
 def _peers(mutant: Mutant, made: Checkout, session: Session) -> dict[str, list[Place]]:
@@ -94,6 +110,46 @@ def table(measured: Sequence[Measured]) -> list[str]:
     return lines
 
 
+def look_table(measured: Sequence[Measured]) -> list[str]:
+    """Return the lines of the table of what a second look finds beyond functions."""
+    heads = ["with a second look", "mutants", "line in top 1/3/5", "line in the chain", "… of those that run", "median"]
+    lines = [line(heads), line(["---"] * len(heads))]
+    for name, group in _groups(measured).items():
+        ran = [one for one in group if one.line_ran]
+        tops = "/".join(str(sum(one.line_rank <= top for one in group)) for top in (1, 3, 5))
+        chains = sum(one.is_in_chain for one in group), sum(one.is_in_chain for one in ran)
+        cells = [name, str(len(group)), tops, str(chains[0]), f"{chains[1]} of {len(ran)}", f"{_median(group):.1f} s"]
+        lines.append(line(cells))
+    return lines
+
+
+def _median(group: Sequence[Measured]) -> float:
+    took = [one.seconds for one in group if not math.isnan(one.seconds)]
+    return statistics.median(took) if took else math.nan
+
+
+def look_rows(measured: Sequence[Measured]) -> list[Row]:
+    """Return the rows of the last line about a second look."""
+    found: list[Row] = []
+
+    def add(name: str, unit: str, ours: float, asked: float, *, met: bool) -> None:
+        found.append(
+            {"name": name, "unit": unit, "ours": ours, "peer": "", "peer_value": None, "asked": asked, "met": met}
+        )
+
+    for top, asked in ASKED_OF_LOOK.items():
+        ours = _percent(measured, LOOK, top)
+        add(f"second look: function in top {top}", f"% of {len(measured)}", ours, asked, met=ours >= asked)
+    ours = round(100 * sum(one.line_rank <= 5 for one in measured) / len(measured), 1)
+    add("second look: line in top 5", f"% of {len(measured)}", ours, ASKED_LINE, met=ours >= ASKED_LINE)
+    if wrong := [one for one in measured if one.mutant.wrong_value]:
+        ours = round(100 * sum(one.is_in_chain for one in wrong) / len(wrong), 1)
+        add("second look: chain has the line", f"% of {len(wrong)}", ours, ASKED_CHAIN, met=ours >= ASKED_CHAIN)
+    took = round(_median(measured), 2)
+    add("second look: seconds of the answer", "s", took, ASKED_SECONDS, met=took <= ASKED_SECONDS)
+    return found
+
+
 def package_table(measured: Sequence[Measured]) -> list[str]:
     names = list(dict.fromkeys(one.mutant.package for one in measured))
     methods = _methods(measured)
@@ -107,14 +163,14 @@ def package_table(measured: Sequence[Measured]) -> list[str]:
 def pair_table(measured: Sequence[Measured]) -> list[str]:
     """Return the lines of paired sign tests of `clew why` with each other method."""
     lines = [line(["only clew / only the other, p", *(f"top {top}" for top in TOPS)]), line(["---"] * (1 + len(TOPS)))]
-    for peer in PEERS:
+    for name, peer in [(WHY, peer) for peer in PEERS] + [(LOOK, WHY)]:
         cells = []
         for top in TOPS:
             ours, theirs, p = sign_test(
-                [one.ranks[WHY] <= top for one in measured], [one.ranks[peer] <= top for one in measured]
+                [one.ranks[name] <= top for one in measured], [one.ranks[peer] <= top for one in measured]
             )
             cells.append(f"{ours} / {theirs}, {p:.2g}")
-        lines.append(line([peer, *cells]))
+        lines.append(line([f"{name}: {peer}", *cells]))
     return lines
 
 
