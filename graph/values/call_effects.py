@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.graph.values.flow import NodeKind
+from clew.graph.values.object_state import MOST_WRITES
 from clew.graph.values.stores import store_attribute, store_item
 
 if TYPE_CHECKING:
@@ -151,11 +152,30 @@ def _result(replay: Replay, frame: Frame, at: int, item: int, called: Called) ->
         ]
         if behind:
             state.sources[item] = tuple(behind)
+    _fill_stream(replay, called, item, made)
     if state.is_container(item) and item not in state.writes:
         state.filled(item, made)
         sources = [flow.object[node] for node in (called.receiver, *called.arguments) if node]
         state.link(item, [one for one in sources if one >= 0], made)
     return made
+
+
+def _fill_stream(replay: Replay, called: Called, item: int, made: int) -> None:
+    """Remember what a method in C was given, such as `write` of a stream: the object's later methods may return it."""
+    flow, state = replay.flow, replay.state
+    owner = called.receiver_object
+    if called.kind == "class" and _may_keep(replay, item):
+        # A stream around another one, as `TextIOWrapper` of a `BytesIO`.
+        behind = [flow.object[node] for node in called.arguments if node and _may_keep(replay, flow.object[node])]
+        if behind:
+            state.sources.setdefault(item, tuple(behind))
+    elif called.kind == "builtin" and called.arguments and _may_keep(replay, owner):
+        for one in (owner, *state.sources.get(owner, ())):
+            state.writes.setdefault(one, []).append(made)
+
+
+def _may_keep(replay: Replay, item: int) -> bool:
+    return item >= 0 and replay.objects[item].kind in ("instance", "iterator", "file", "other")
 
 
 def _code_of(replay: Replay, function: int) -> int:
@@ -188,6 +208,8 @@ def _read_by(replay: Replay, frame: Frame, item: int, called: Called, target: in
     for node in (called.receiver, *called.arguments):
         if node:
             data += state.all_of(flow.object[node])
+    if called.kind == "builtin" and _may_keep(replay, called.receiver_object):
+        data += state.writes.get(called.receiver_object, ())[-MOST_WRITES:]
     if item >= 0 and called.kind not in ("builtin", "class"):
         # Code that was not followed passed an object on.
         earlier = state.origins.get(item, 0)
