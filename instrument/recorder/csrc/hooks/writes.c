@@ -4,11 +4,13 @@
 
 #include "hooks/operands.h"
 #include "store/records.h"
+#include "store/sampling.h"
 #include "store/store.h"
 #include "trace_format.h"
 
 #define BUCKETS 256u
 #define MOST_TEXT 47u /* three slots */
+#define MOST_SIZE (RECORD_SIZE * 5)
 #define MOST_STRING 24
 
 /* Values of `clew.records.format.states.Form`. */
@@ -20,10 +22,10 @@ struct write {
     uint64_t off;          /* the recording, by its epoch, in which nothing is recorded any more */
     uint32_t channel;
     uint8_t form;
-    bool hidden;            /* the value's name is redacted */
-    bool texts;             /* strings may be recorded */
-    const PyObject *key;    /* Borrowed between two adjacent instructions: an item's key */
-    struct write *next;     /* Borrowed; in the site's bucket. A write lives as long as the process. */
+    bool hidden;         /* the value's name is redacted */
+    bool texts;          /* strings may be recorded */
+    const PyObject *key; /* Borrowed between two adjacent instructions: an item's key */
+    struct write *next;  /* Borrowed; in the site's bucket. A write lives as long as the process. */
 };
 
 static struct write *writes[BUCKETS];
@@ -43,11 +45,27 @@ static void add(struct text *text, const char *from, size_t length) {
 
 static void add_name(struct text *text, const char *name) { add(text, name, strlen(name)); }
 
-static void add_number(struct text *text, uint64_t number, unsigned base) {
+static void add_number(struct text *text, uint64_t number) {
     char digits[24], *first = digits + sizeof digits;
-    do *--first = "0123456789abcdef"[number % base];
-    while (number /= base);
+    do *--first = (char)('0' + number % 10);
+    while (number /= 10);
     add(text, first, (size_t)(digits + sizeof digits - first));
+}
+
+/* The 16 hexadecimal digits of a key: each 4 bits become a byte, without a loop over them. */
+static void add_key(struct text *text, uint64_t key) {
+    uint64_t halves[2] = {key >> 32, key & 0xFFFFFFFFu};
+    char digits[16];
+    for (int half = 0; half < 2; half++) {
+        uint64_t spread = halves[half];
+        spread = (spread | spread << 16) & 0x0000FFFF0000FFFFu;
+        spread = (spread | spread << 8) & 0x00FF00FF00FF00FFu;
+        spread = (spread | spread << 4) & 0x0F0F0F0F0F0F0F0Fu;
+        uint64_t letters = ((spread + 0x0606060606060606u) >> 4) & 0x0101010101010101u;
+        spread = __builtin_bswap64(spread + 0x3030303030303030u + letters * ('a' - '0' - 10));
+        memcpy(digits + 8 * half, &spread, 8);
+    }
+    add(text, digits, sizeof digits);
 }
 
 static void add_int(struct text *text, PyObject *value) {
@@ -58,7 +76,7 @@ static void add_int(struct text *text, PyObject *value) {
         return;
     }
     if (number < 0) add(text, "-", 1);
-    add_number(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, 10);
+    add_number(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
 }
 
 static void add_float(struct text *text, PyObject *value) {
@@ -76,14 +94,15 @@ static void add_string(struct text *text, PyObject *value, bool texts) {
     Py_ssize_t length = PyUnicode_GET_LENGTH(value);
     bool plain = texts && PyUnicode_IS_COMPACT_ASCII(value) && length <= MOST_STRING;
     const char *from = plain ? (const char *)PyUnicode_1BYTE_DATA(value) : NULL;
-    for (Py_ssize_t i = 0; plain && i < length; i++) plain = from[i] >= ' ' && from[i] < 127 && from[i] != '\'' && from[i] != '\\';
+    for (Py_ssize_t i = 0; plain && i < length; i++)
+        plain = from[i] >= ' ' && from[i] < 127 && from[i] != '\'' && from[i] != '\\';
     if (plain) {
         add(text, "'", 1);
         add(text, from, (size_t)length);
         add(text, "'", 1);
     } else {
         add_name(text, "str of ");
-        add_number(text, (uint64_t)length, 10);
+        add_number(text, (uint64_t)length);
         add_name(text, length == 1 ? " character" : " characters");
     }
 }
@@ -122,7 +141,7 @@ static void add_value(struct text *text, PyObject *value, bool texts) {
         size_t length = strlen(name);
         add(text, name, length < 24 ? length : 24);
         add(text, " #", 2);
-        add_number(text, key_in(space, value), 16);
+        add_key(text, key_in(space, value));
     }
 }
 
@@ -135,6 +154,7 @@ static bool is_container(PyObject *object) {
 /* Whether an object may have a state that is written. */
 static bool has_state(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
+    if (LIKELY(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return true;
     return !(object == Py_None || PyLong_Check(object) || PyFloat_Check(object) || PyUnicode_Check(object) ||
              PyBytes_Check(object) || PyTuple_Check(object) || PyFunction_Check(object) || PyCFunction_Check(object) ||
              PyMethod_Check(object) || PyModule_Check(object) || type == &PyComplex_Type);
@@ -144,7 +164,34 @@ static int given(struct write *write, PyObject *object) {
     PyObject *content = PyCell_Check(object) ? PyCell_GET(object) : object;
     if (content && (PyFunction_Check(content) || PyModule_Check(content))) return 0;
     if (content == object && !has_state(object)) return 0;
+    __builtin_prefetch(self.cur + AHEAD, 1);
     put_keyed(keyed_word(KIND_GIVEN, write->site), key_in(space, object), write->channel, 0);
+    return 0;
+}
+
+static uint64_t key_of(const struct write *write, const PyObject *object) {
+    return write->form == FORM_VARIABLE ? keys.base[space] + write->number : key_in(space, object);
+}
+
+/* Makes the text of a write, and returns its length. No value is larger than `MOST_TEXT`. */
+static size_t value_text(struct write *write, PyObject *value, const PyObject *item, char *room) {
+    struct text text = {room, room + MOST_TEXT};
+    if (item) {
+        add_value(&text, (PyObject *)item, write->texts && !write->hidden);
+        add(&text, ": ", 2);
+    }
+    if (value == (PyObject *)write) {
+        if (write->form != FORM_METHOD) add_name(&text, "deleted");
+    } else if (write->hidden) add_name(&text, "<redacted>");
+    else add_value(&text, value, write->texts);
+    return (size_t)(text.at - room);
+}
+
+/* With sampling, a flow decides whether it is recorded. */
+static COLD int write_of_flow(struct write *write, PyObject *object, PyObject *value, const PyObject *item) {
+    char room[MOST_TEXT + 1];
+    size_t length = value_text(write, value, item, room);
+    put_extended(KIND_WRITE, write->site, key_of(write, object), write->channel, room, length, 0);
     return 0;
 }
 
@@ -159,21 +206,24 @@ static int write_assign(PyObject *self_object, PyObject *object, PyObject *value
     const PyObject *item = write->key;
     write->key = NULL;
     if (write->form == FORM_METHOD && !is_container(object)) return 0;
-    char room[MOST_TEXT + 1];
-    struct text text = {room, room + MOST_TEXT};
-    if (item) {
-        add_value(&text, (PyObject *)item, write->texts && !write->hidden);
-        add(&text, ": ", 2);
-    }
-    if (value == self_object) {
-        if (write->form != FORM_METHOD) add_name(&text, "deleted");
-    } else if (write->hidden) add_name(&text, "<redacted>");
-    else add_value(&text, value, write->texts);
-    uint64_t key = write->form == FORM_VARIABLE ? keys.base[space] + write->number : key_in(space, object);
-    put_extended(KIND_WRITE, write->site, key, write->channel, room, (size_t)(text.at - room), 0);
+    if (UNLIKELY(flows.on)) return write_of_flow(write, object, value, item);
+    if (UNLIKELY((size_t)(self.end - self.cur) < MOST_SIZE) && !claim()) return 0;
+    /* The text is made in its place. */
+    char *at = self.cur, *room = at + 2 * RECORD_SIZE;
+    __builtin_prefetch(at + AHEAD, 1);
+    size_t length = value_text(write, value, item, room);
+    struct record *record = (struct record *)at;
+    struct extension *extension = (struct extension *)(record + 1);
+    uint64_t slots = 1 + (length + 15) / 16;
+    extension->length = (uint16_t)length;
+    extension->flags = 0;
+    extension->channel = write->channel;
+    extension->key = key_of(write, object);
+    __atomic_store_n(&record->word, pack_word(KIND_WRITE, write->site, slots, 0), __ATOMIC_RELAXED);
+    __atomic_store_n(&record->ticks, now(), __ATOMIC_RELEASE);
+    self.cur = at + RECORD_SIZE * (1 + slots);
     return 0;
 }
-
 bool writes_switch_off(uint64_t site) {
     bool found = false;
     for (struct write *write = writes[site % BUCKETS]; write; write = write->next)
@@ -189,7 +239,8 @@ static PyObject *write_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
     unsigned int form, site, channel;
     unsigned long long number;
     int hidden, texts;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "IIIKpp:Write", names, &form, &site, &channel, &number, &hidden, &texts))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "IIIKpp:Write", names, &form, &site, &channel, &number, &hidden,
+                                     &texts))
         return NULL;
     if (form >= FORMS) return PyErr_Format(PyExc_ValueError, "there is no form %u", form);
     struct write *write = PyObject_New(struct write, type);
