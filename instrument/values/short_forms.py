@@ -30,6 +30,9 @@ _TOLD_BY_STR = (
 _class_dict = type.__dict__["__dict__"].__get__
 _class_mro = type.__dict__["__mro__"].__get__
 _class_name = type.__dict__["__name__"].__get__
+_class_flags = type.__dict__["__flags__"].__get__
+_MADE_AT_RUN_TIME = 1 << 9
+"""The flag of a class that a program or a library defined; the interpreter's own classes are without it."""
 _error_fields: Any = BaseException.__dict__
 """The descriptors of an exception's own fields, which a class of the program cannot override."""
 
@@ -159,6 +162,8 @@ class ShortForms:
         table = _table(value, kind, attributes)
         if table:
             return table
+        if not attributes and kind is not object and not _class_flags(kind) & _MADE_AT_RUN_TIME:
+            return f"<{name}>"
         shown: list[str] = []
         for key, one in attributes.items():
             if key.startswith("__"):
@@ -176,9 +181,14 @@ def _is_simple(value: Any) -> bool:
 
 
 def _attributes(value: Any, kind: type) -> list[tuple[str, Any]]:
-    """Return the attributes that an object holds itself: in slots, then in its `__dict__`."""
+    """Return the attributes that an object holds itself: in slots, then in its `__dict__`.
+
+    The fields of the interpreter's own classes, such as the code of a generator, are left out.
+    """
     found: list[tuple[str, Any]] = []
     for base in _class_mro(kind):
+        if not _class_flags(base) & _MADE_AT_RUN_TIME:
+            continue
         for name, member in _class_dict(base).items():
             if type(member) is MemberDescriptorType and type(name) is str and not name.startswith("__"):
                 try:
@@ -192,7 +202,7 @@ def _attributes(value: Any, kind: type) -> list[tuple[str, Any]]:
 def _dict_of(value: Any, kind: type) -> dict[str, Any]:
     for base in _class_mro(kind):
         member = _class_dict(base).get("__dict__")
-        if type(member) is GetSetDescriptorType:
+        if type(member) in (GetSetDescriptorType, MemberDescriptorType):
             try:
                 own = member.__get__(value, kind)
             except (AttributeError, TypeError):

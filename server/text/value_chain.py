@@ -126,7 +126,7 @@ class ValueWords:
             return f"{caller} called {self.call(call)}{because}"
         if kind == NodeKind.ITEM and not target:
             return f"{self.call(call)} made {self._value_of(node)}{because}"
-        if kind == NodeKind.ITEM and self._instruction(node).startswith("CALL"):
+        if self._is_change(node):
             done = f"put {self._value_of(node)} in" if flow.object[node] >= 0 else "changed it"
             return f"{target} {done}, in {self.call(call)}{self._called_by(call)}{because}"
         if kind in _STATE:
@@ -179,7 +179,9 @@ class ValueWords:
         own = self.flow.object[step.node]
         if len(inputs) == 1 and inputs[0].object == own and own >= 0:
             return f", from {inputs[0].name}" if inputs[0].name else ""
-        named = [f"{one.name} is {self._input_value(one)}" for one in inputs if one.name and one.name != known]
+        # A method that changed a container is told as a step of its own; its text is not a value.
+        values = [one for one in inputs if one.name and one.name != known and not self._is_change(one.node)]
+        named = [f"{one.name} is {self._input_value(one)}" for one in values]
         if not named:
             return ""
         more = len(named) - _MOST_NAMED + step.statement.more_inputs
@@ -187,6 +189,9 @@ class ValueWords:
         if more > 0:
             return f", because {', '.join(shown)}, and {units.count(more, 'further value')}"
         return f", because {units.listed(shown)}"
+
+    def _is_change(self, node: int) -> bool:
+        return self.flow.kind[node] == NodeKind.ITEM and self._instruction(node).startswith("CALL")
 
     def _input_value(self, one: Input) -> str:
         return self.value(one.object, one.read)

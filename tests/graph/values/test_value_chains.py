@@ -246,7 +246,16 @@ def opaque_method():
     return text  # opaque method
 
 
+def appended():
+    found = []
+    for number in (3, 4):
+        found.append(number)
+    whole = list(found)
+    return whole  # appended
+
+
 bill(bought())
+appended()
 asyncio.run(paged())
 asyncio.run(gathered())
 generated_init()
@@ -282,6 +291,7 @@ TOLD = {
     "generated __init__": ("older", ["older is 18, because user.age is 17", "because years is 17"]),
     "opaque item": ("text", ['letter["To"] was set to \'ada\' by opaque_item()']),
     "opaque method": ("text", ["text is 'abc', because stream is", "raw is"]),
+    "appended": ("whole", ["whole is [3, 4], because found is [3, 4]", "found.append(number) put 4 in, in appended()"]),
     "slots": ("paid", ["paid is 18", "self.price was set to 17 by Basket.__init__(17), called by slots"]),
     "property": ("shown", ["Account.balance() returned 50", "self._balance was set to 5 by Account.balance(4), called by p"]),
     "descriptor": ("got", ["returned 'ANN'", "named.raw was set to 'ann' by descriptors()"]),
@@ -328,3 +338,7 @@ def test_line_that_did_not_run_is_named(followed):
 @pytest.mark.parametrize("case", ["coroutine", "asynchronous generator", "gathered"])
 def test_end_of_an_await_or_asynchronous_loop_is_not_told_as_an_exception(followed, case):
     assert not [one for one in followed.why(TOLD[case][0], case, most=40) if "Stop" in one]
+
+
+def test_text_of_a_method_that_changed_a_container_is_not_told_as_a_value(followed):
+    assert not [one for one in followed.why("whole", "appended") if "append(number) is" in one]
