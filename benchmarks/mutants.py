@@ -25,7 +25,7 @@ from mutation.packages import PACKAGES, packages
 from mutation.packages import package as package_of
 from mutation.rankings import NEVER
 from mutation.search import Mutant, load, save, search
-from mutation.set_up import CACHE, checkout
+from mutation.set_up import CACHE, checkout, fetched
 from recording.report import machine
 
 EXAMPLES = """examples:
@@ -153,6 +153,8 @@ def main() -> None:
             show(mutant)
         return None
     sample = [one for name in names for one in listed([name])[: None if options.full else SAMPLE]]
+    for name in names:
+        fetched(package_of(name))
     measured = measure_all(sample, options.jobs, shown)
     return report([one for one in measured if one.ranks], len(sample))
 

@@ -221,7 +221,9 @@ def _failures(graph: ExecutionGraph, flows: Flows) -> dict[int, FailedPhase]:
     requests = flows.request[flows.run == 0].tolist()
     test_of = {graph.call_of(row): test for test, row in enumerate(requests)}
     for row in graph.rows_of([Kind.PAYLOAD], FAILURE).tolist():
-        test = test_of.get(graph.enclosing_call(row), -1)
+        # A failed part of a test (unittest's `subTest`) is described inside the test.
+        around = graph.with_callers(graph.enclosing_call(row))
+        test = next((test_of[call] for call in around if call in test_of), -1)
         failed = load(graph.text(row)) if test >= 0 and test not in found else None
         if failed is not None:
             found[test] = failed

@@ -82,10 +82,20 @@ class Look:
     # Before other plugins look at the report, and before the teardown: the values are those of the failure.
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        is_telling = report.when == "call" or report.outcome != "passed"
-        if report.nodeid == self._request.test and is_telling and not self._outcome:
-            self._outcome = report.outcome
+        if report.nodeid != self._request.test:
+            return
+        if hasattr(report, "context"):
+            # A part of the test, as of unittest's `subTest`: the test goes on.
+            self._outcome = "failed" if report.outcome == "failed" else self._outcome
+        elif report.when == "call" or report.outcome != "passed":
+            self._outcome = self._outcome or report.outcome
             self._recorder.stop(self._error)
+
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
+        """Keep the exception of a failed part of the test."""
+        error = call.excinfo.value if call.excinfo is not None else None
+        if item.nodeid == self._request.test and self._error is None and not isinstance(error, pytest.skip.Exception):
+            self._error = error
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

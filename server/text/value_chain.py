@@ -25,7 +25,11 @@ _STATE = (NodeKind.ATTRIBUTE, NodeKind.ITEM)
 class ValueWords:
     """Words for the steps of one trace."""
 
-    def __init__(self, flow: Flow, statements: Statements, thread: int = 0, base: str | None = None) -> None:
+    def __init__(
+        self, flow: Flow, statements: Statements, thread: int = 0, base: str | None = None, *, tells_calls: bool = True
+    ) -> None:
+        self._tells_calls = tells_calls
+        """Whether a call that was asked about matters for its arguments, as that of a log line, not for its result."""
         self.flow, self._statements, self._base = flow, statements, base
         self._trace = flow.trace
         self._thread = thread
@@ -134,7 +138,12 @@ class ValueWords:
             if flow.object[node] < 0:
                 done = "was deleted" if kind == NodeKind.ATTRIBUTE else "was changed"
             return f"{target} {done} by {self.call(call)}{self._called_by(call)}{because}"
-        if kind == NodeKind.EXPRESSION and step.parent < 0 and self._instruction(node).startswith("CALL"):
+        if (
+            self._tells_calls
+            and kind == NodeKind.EXPRESSION
+            and step.parent < 0
+            and self._instruction(node).startswith("CALL")
+        ):
             return f"{self._statements.segment(node)} ran{because}"
         if target:
             return f"{target} is {self._value_of(node)}{because}"

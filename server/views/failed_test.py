@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from clew.compare.failures.earlier_sessions import comparable
 from clew.compare.failures.look_evidence import LookEvidence, in_tests, look_evidence
 from clew.compare.failures.ranking import Suspect, SuspectLine, Suspects, alike, failed_tests, suspects_of
@@ -31,8 +33,9 @@ MOST_SUSPECTS = 10
 MOST_TESTS = 10
 LONG_S = 30.0
 """A second look that takes longer is not taken without a word."""
-START_S, FOLLOWED, LINES_FOLLOWED = 1.5, 60.0, 10.0
-"""The seconds in which pytest starts; how many times longer a test takes whose values, or only whose lines, are followed."""
+START_S, LONGER, PER_CALL_S = 1.5, 3.0, 3e-4
+"""The estimate of a second look: the seconds in which pytest starts, how many times longer tests take, and what following the
+values of a recorded call of the program takes in addition."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,9 @@ def looked_test(session: Session, run: Run, node: str, task: Task, *, may_take_l
 
 
 def _expected_seconds(tests: RecordedTests, test: int, similar: list[SimilarTest]) -> float:
-    own = float(tests.flows.total_ns[tests.flows.first[test]]) / 1e9
-    return START_S + FOLLOWED * own + LINES_FOLLOWED * sum(one.took for one in similar) / 1e9
+    own = float(tests.flows.total_ns[tests.flows.first[test]])
+    calls = int(np.count_nonzero(tests.call_function[tests.flows.places(test)] >= 0))
+    return START_S + LONGER * (own + sum(one.took for one in similar)) / 1e9 + PER_CALL_S * calls
 
 
 def all_failed(session: Session, run: OpenRun, task: Task, at_most: int = MOST_TESTS) -> FailedTests:
@@ -208,7 +212,11 @@ def _sure(found: Suspects) -> str:
     else:
         sources.append("the functions that the test called")
     if found.look is not None:
-        lines = f" and the lines that {found.look.passing:,} similar passing tests ran" if found.look.passing else ""
+        lines = (
+            f" and the lines that {units.count(found.look.passing, 'similar passing test')} ran"
+            if found.look.passing
+            else ""
+        )
         sources.append(f"a second look at the test{lines}")
     edited = any("since the test passed" in phrase for suspect in found.suspects for phrase in suspect.evidence)
     sources += ["what was edited since it passed"] if edited else []

@@ -36,8 +36,10 @@ def last_error(graph: ExecutionGraph, node: str = "") -> tuple[int, str] | None:
     for row in payloads[np.argsort(-graph.ts[payloads], kind="stable")].tolist():
         if graph.channel(row) != OUTCOME or not graph.text(row).startswith(FAILED):
             continue
-        call = graph.enclosing_call(row)
-        if call < 0 or not graph.sites[int(graph.site[call])].qualname.endswith(TEST):
+        # A failed part of a test (unittest's `subTest`) reports from inside the test.
+        around = graph.with_callers(graph.enclosing_call(row))
+        call = next((one for one in around if graph.sites[int(graph.site[one])].qualname.endswith(TEST)), -1)
+        if call < 0:
             continue
         request = next((at for at in range(call, row) if graph.kind[at] == Kind.REQUEST), -1)
         if request >= 0 and node in ("", graph.channel(request)):

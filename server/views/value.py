@@ -212,7 +212,8 @@ def _answer(
     flow = statements.flow
     trace = flow.trace
     base = run.info.workspace
-    words = ValueWords(flow, statements, flow.calls[flow.call[criterion.nodes[0]]].thread, base)
+    thread = flow.calls[flow.call[criterion.nodes[0]]].thread
+    words = ValueWords(flow, statements, thread, base, tells_calls=not question.expression)
     depths: list[int] = []
     steps = []
     for step in chain.steps:
