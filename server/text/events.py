@@ -146,6 +146,9 @@ def edge_title(graph: ExecutionGraph, source: int, target: int, kind: int, chann
     about = thing(graph, target) or thing(graph, source)
     if kind == EdgeKind.STATE:
         phrase = mechanism(channel, EdgeKind.STATE).edge_title or "{target} used {about}, which {source} defined"
+        if channel == "redis.value" and (caller := _caller(graph, source)):
+            # A helper writes for many: the one that called it tells on whose behalf.
+            who = f"{who}, called by {caller},"
         return phrase.format(source=who, target=whom, about=about or "a state")
     if kind == EdgeKind.SYNC:
         phrase = mechanism(channel, EdgeKind.SYNC).edge_title or "{target} waited for {source}"
@@ -154,6 +157,13 @@ def edge_title(graph: ExecutionGraph, source: int, target: int, kind: int, chann
     if channel == "asyncio.handle":
         phrase = _scheduled(graph, target)
     return phrase.format(source=who, target=whom, about=about or channel or "something")
+
+
+def _caller(graph: ExecutionGraph, event: int) -> str:
+    """Return the name of the function that called the function around an event; "" if it is not recorded."""
+    call = graph.owner_of(event)
+    around = graph.enclosing_call(call) if call >= 0 else -1
+    return units.short_label(graph.sites[int(graph.site[around])].label) if around >= 0 else ""
 
 
 def _scheduled(graph: ExecutionGraph, target: int) -> str:

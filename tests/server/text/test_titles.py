@@ -83,3 +83,20 @@ def test_event_titles_of_asyncio_primitives_do_not_say_lock(run):
         "arrived at a barrier",
         "set an event",
     ]
+
+
+def test_value_in_redis_is_told_with_the_function_that_had_it_written(run):
+    writing, reading = run.process(), run.process()
+    writer, reader = writing.thread(), reading.thread()
+    writer.enter("app:refresh")
+    writer.enter("app:store")
+    writer.put(Kind.DEFINE, writing.site("app:store"), 7, "redis.value")
+    writer.exit("app:store")
+    writer.exit("app:refresh")
+    reader.enter("app:load")
+    reader.put(Kind.USE, reading.site("app:load"), 7, "redis.value")
+    reader.log("old token")
+    graph = run.graph()
+    (logged,) = graph.rows_of([Kind.LOG]).tolist()
+    (cause,) = causes_of(graph, logged)
+    assert cause.title == "app.load read a value in redis that app.store, called by app.refresh, had written"
