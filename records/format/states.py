@@ -6,6 +6,7 @@ An address is used again after the object's death, so a key means one object onl
 
     form        key                 channel             text
     attribute   the object          its name            the value
+    setattr()   the object          "setattr()"         the attribute's name as a string, ": ", the value
     item        the container       "[]"                the item's key, ": ", the value
     method      the container       ".append" etc.      the argument if there is exactly one, else ""
     variable    the variable        "global name"       the value
@@ -23,6 +24,7 @@ from clew.records.fast_namedtuple import NamedTuple
 DELETED = "deleted"
 HIDDEN = "<redacted>"
 ITEM = "[]"
+SETATTR = "setattr()"
 METHOD = "."
 GLOBAL = "global "
 CLOSURE = "closure "

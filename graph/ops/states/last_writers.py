@@ -211,7 +211,7 @@ class _Finder:
             return
         step, *rest = steps
         if step.form == "attribute":
-            rows = [row for row in every if self._graph.channel(row) == step.name]
+            rows = [row for row in every if writes.at(row).channel == step.name]
             name = f"{owner}.{step.name}"
             if not rows:
                 yield from self._guessed(Path("", steps, 0), frame)

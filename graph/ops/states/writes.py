@@ -9,7 +9,17 @@ import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph
 from clew.records.format.event import Kind
-from clew.records.format.states import CLOSURE, DELETED, GLOBAL, ITEM, METHOD, WrittenValue, item_of, written_value
+from clew.records.format.states import (
+    CLOSURE,
+    DELETED,
+    GLOBAL,
+    ITEM,
+    METHOD,
+    SETATTR,
+    WrittenValue,
+    item_of,
+    written_value,
+)
 from clew.source.state_reads import Path, Source, parsed
 
 
@@ -20,7 +30,7 @@ class Write:
     row: int
     ns: int
     channel: str
-    """See `clew.records.format.states`."""
+    """See `clew.records.format.states`; of a call of `setattr`, the attribute."""
     item: str
     """The item's key where `channel` is `ITEM`, else ""."""
     value: WrittenValue
@@ -63,7 +73,9 @@ class Writes:
 
     def at(self, row: int) -> Write:
         graph, channel, text = self.graph, self.graph.channel(row), self.graph.text(row)
-        item, value = item_of(text) if channel == ITEM else ("", text)
+        item, value = item_of(text) if channel in {ITEM, SETATTR} else ("", text)
+        if channel == SETATTR:
+            channel, item = item.strip("'"), ""
         return Write(row, graph.at("ts", row), channel, item, written_value(value))
 
     def of_object(self, key: int, ns: int) -> list[int]:
@@ -149,7 +161,7 @@ class Writes:
         graph = self.graph
         found: dict[str, list[int]] = {}
         for row in sorted(self._rows.tolist(), key=lambda row: (graph.at("ts", row), row)):
-            channel = graph.channel(row)
+            channel = self.at(row).channel if graph.channel(row) == SETATTR else graph.channel(row)
             if channel.isidentifier():
                 found.setdefault(channel, []).append(row)
         return found

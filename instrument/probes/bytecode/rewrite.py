@@ -58,7 +58,7 @@ from clew.instrument.probes.bytecode.relocate import Insertion, Layout, after, b
 from clew.instrument.probes.bytecode.write_places import SLICE, Given, WritePlace
 from clew.records.fast_namedtuple import NamedTuple
 from clew.records.format.event import Kind
-from clew.records.format.states import Form
+from clew.records.format.states import SETATTR, Form
 
 _FUNCTION = CO_OPTIMIZED | CO_NEWLOCALS
 _POP_TOP = encode(POP_TOP)
@@ -231,6 +231,9 @@ class _Writer:
         value = probe  # the probe itself stands for no value
         item = b""
         match place.form:
+            case Form.ATTRIBUTE if place.name == SETATTR:
+                item = probe + encode(COPY, 3) + _DELETE_ITEM
+                value, owner = encode(COPY, 1), encode(COPY, 5)
             case Form.ATTRIBUTE if place.deletes:
                 owner = encode(COPY, 3)
             case Form.ATTRIBUTE:

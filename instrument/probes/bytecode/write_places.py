@@ -26,7 +26,7 @@ from clew.instrument.probes.bytecode.opcodes import (
     Instruction,
 )
 from clew.records.fast_namedtuple import NamedTuple
-from clew.records.format.states import MUTATORS, Form
+from clew.records.format.states import MUTATORS, SETATTR, Form
 
 _OPCODES = opcode.opmap
 _DELETE_ATTR, _STORE_GLOBAL, _STORE_DEREF = _OPCODES["DELETE_ATTR"], _OPCODES["STORE_GLOBAL"], _OPCODES["STORE_DEREF"]
@@ -39,7 +39,8 @@ _LOADS = {_OPCODES[name] for name in ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_DERE
 _LOADS_AFTER_ANOTHER = {
     _OPCODES[name] for name in ("LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST") if _OPCODES.get(name, 256) < 256
 }
-_SIMPLE_LOADS = _LOADS | {_OPCODES["LOAD_CONST"], _OPCODES["LOAD_GLOBAL"]}
+_LOAD_GLOBAL = _OPCODES["LOAD_GLOBAL"]
+_SIMPLE_LOADS = _LOADS | {_OPCODES["LOAD_CONST"], _LOAD_GLOBAL}
 _CALL = PRECALL if PRECALL >= 0 else CALL
 _READERS = MUTATORS | {"get", "items", "keys", "values", "copy", "count", "index", "union", "issubset", "issuperset"}
 
@@ -54,7 +55,7 @@ class WritePlace(NamedTuple):
     instruction: Instruction
     form: Form
     name: str
-    """The attribute, method or variable; for an item, "" or `SLICE`."""
+    """The attribute, `SETATTR`, the method or variable; for an item, "" or `SLICE`."""
     line: int
     arguments: int = 0
     """Of a method's call, the number of arguments; -1 where the method is loaded."""
@@ -98,6 +99,10 @@ def places(code: CodeType) -> list[WritePlace]:
             found.append(WritePlace(instruction, Form.VARIABLE, code.co_names[arg], line))
         elif number == _STORE_DEREF:
             found.append(WritePlace(instruction, Form.CLOSURE, frame[arg], line, slot=arg))
+        elif number == _LOAD_GLOBAL and arg & 1 and code.co_names[arg >> 1] == "setattr":
+            call = _call_of(steps, at)
+            if call is not None and call.arg == 3:
+                found.append(WritePlace(call, Form.ATTRIBUTE, SETATTR, line))
         elif _method(code, instruction) in MUTATORS:
             name = _method(code, instruction)
             call = _call_of(steps, at) if VERSION < (3, 13) else None

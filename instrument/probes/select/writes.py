@@ -15,7 +15,7 @@ from clew.instrument.probes.bytecode.write_places import given, places
 from clew.instrument.recorder import redaction
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.interned_strings import intern
-from clew.records.format.states import CLOSURE, GLOBAL, ITEM, METHOD, Form
+from clew.records.format.states import CLOSURE, GLOBAL, ITEM, METHOD, SETATTR, Form
 
 
 def state_probes(code: CodeType, module: str, file: str) -> StateProbes | None:
@@ -37,7 +37,7 @@ def state_probes(code: CodeType, module: str, file: str) -> StateProbes | None:
                 site(place.line),
                 intern(_channel(place.form, place.name)),
                 crc32(f"{module}.{place.name}".encode()) << 16,
-                redact.hides(place.name),
+                redact.hides(place.name) or (place.name == SETATTR and redact.on),
                 not redact.on,
             ),
         )

@@ -63,6 +63,19 @@ def check(sku):
 sell("book"); sell("book"); sell("pen"); check("book")
 """
 
+SETTINGS = """
+class Settings:
+    def __init__(self): self.limit = 5
+    def load(self, **values):
+        for name, value in values.items():
+            setattr(self, name, value)
+    def check(self):
+        if self.limit < 3: log.error("settings are too low")
+settings = Settings()
+run(lambda: settings.load(limit=1, other=9), name="admin")
+settings.check()
+"""
+
 LIMIT = """
 limit = 5
 def configure(n):
@@ -110,11 +123,12 @@ run(jobs.add, 1, name="producer"); run(jobs.add, 2, name="second"); jobs.report(
         ),
         (ORDER, "cannot ship", ["Order.state = 'cancelled'", "Book.cancel wrote", "in janitor"]),
         (STOCK, "negative stock", ["stock['book'] = -1", "sell wrote"]),
+        (SETTINGS, "settings are too low", ["Settings.limit = 1", "Settings.load wrote", "in admin"]),
         (LIMIT, "limit is too low", ["limit = 2", "configure(2) wrote", "in admin"]),
         (CLOSURE, "too many", ["n = 3", "bump wrote", "called by main"]),
         (QUEUE, "queue is full", ["Jobs.waiting", "Jobs.add called append(", "in second"]),
     ],
-    ids=["attribute", "dataclass", "item", "global", "closure", "container"],
+    ids=["attribute", "dataclass", "item", "setattr", "global", "closure", "container"],
 )
 def test_why_names_the_last_writer_of_what_the_line_read(tmp_path, source, question, said):
     told, sure = why(record(tmp_path, HEAD + source, options=["--writes"]), question)

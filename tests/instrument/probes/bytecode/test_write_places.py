@@ -71,6 +71,7 @@ OBJECT = "class Box: pass\nbox = Box()\n"
         ("box.a = box.b = 7", [("a", "Box", 7), ("b", "Box", 7)]),
         ("box.a, box.b = 1, 2", [("a", "Box", 1), ("b", "Box", 2)]),
         ("box.n = 1; del box.n", [("n", "Box", 1), ("n", "Box", NO_VALUE)]),
+        ("setattr(box, 'n', 3 + 1)", [("setattr()", "Box", "n", 4)]),
         ("Box.n = 2", [("n", "type", 2)]),
         ("for box.n in range(2): pass", [("n", "Box", 0), ("n", "Box", 1)]),
         ("d = {}; d['a'] = 1", [("ITEM", "dict", "a", 1)]),
