@@ -136,6 +136,9 @@ cpython: $(VENV)/.installed ## CPython's own tests, plain and with every functio
 	$(SAY) "A sample of CPython's own tests, plain and recorded"
 	@$(BIN)/python tests/cpython/run.py --jobs 2 test_asyncio test_generators test_coroutines test_contextlib \
 	  test_exceptions test_traceback test_inspect test_functools test_pickle test_descr
+	$(SAY) "The same, with writes recorded"
+	@$(BIN)/python tests/cpython/run.py --jobs 2 --writes test_dataclasses test_generators test_descr test_scope test_contextlib \
+	  test_list test_dict test_functools
 
 cpython-all: $(VENV)/.installed ## every module of CPython's that the script knows, about an hour (ALSO=FOLDER: for those not installed)
 	@$(BIN)/python tests/cpython/run.py $(if $(ALSO),--also $(ALSO))
