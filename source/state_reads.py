@@ -153,6 +153,13 @@ class _Reader:
         self._given = set(_parameters(function))
         self._updated: set[int] = set()
         """Targets of augmented assignments, which are read, too."""
+        called = {id(node.func) for node in _own_nodes(function) if isinstance(node, ast.Call)}
+        self._inner = {
+            id(node.value)
+            for node in _own_nodes(function)
+            if isinstance(node, ast.Attribute | ast.Subscript) and id(node) not in called
+        }
+        """Beginnings of longer paths: reading `a.b.c` does not read all of `a.b`."""
         for node in _own_nodes(function):
             if isinstance(node, ast.AugAssign):
                 self._updated.add(id(node.target))
@@ -182,8 +189,10 @@ class _Reader:
                     called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
                     if called:
                         calls.setdefault(called, Call(called, node.lineno))
-                is_read = isinstance(node, ast.Attribute | ast.Subscript | ast.Name) and (
-                    isinstance(node.ctx, ast.Load) or id(node) in self._updated
+                is_read = (
+                    isinstance(node, ast.Attribute | ast.Subscript | ast.Name)
+                    and (isinstance(node.ctx, ast.Load) or id(node) in self._updated)
+                    and id(node) not in self._inner
                 )
                 found = _path(node, node.lineno) if is_read else None
                 if found is None:

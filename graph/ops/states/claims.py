@@ -18,12 +18,13 @@ def state_claim(facts: Facts, state: StateRead) -> Claim:
     graph = facts.graph
     reader = graph.sites[graph.at("site", state.reader)].qualname if state.reader >= 0 else "the module"
     write = Writes.of(graph).at(state.row)
-    begin = "The state of that name, whose object is not known," if state.by_name else ""
-    told = f"{begin} {_changed(state, write)}".strip()
+    told = _changed(state, write)
     text = f"{_short(reader)} read {told}, which {writer(facts, state.row)} wrote"
     if write.channel.startswith(METHOD):
         called = f"{write.channel[1:]}({_value(write)})"
         text = f"{_short(reader)} read {state.name}, on which {writer(facts, state.row)} called {called}"
+    if state.by_name:
+        text = text.replace(" read ", " read, as far as the name tells, ", 1)
     if state.unsure_item:
         text = text.replace(f" read {state.name}", f" read an item of {state.name}, perhaps {state.name}", 1)
     text += _place(facts, state.row)

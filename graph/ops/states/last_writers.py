@@ -29,6 +29,8 @@ MOST_CALLERS = 3
 LATEST = 3
 """The last calls of one function by one caller that are looked at."""
 MOST_HISTORY = 8
+MOST_VALUES = 20
+"""The last values of an item whose own states are looked at."""
 MOST_ITEMS = 3
 """The items of a container of which the last write is told, where it is not known which was read."""
 _TAKING = frozenset({METHOD + name for name in ("pop", "popleft", "popitem")})
@@ -224,10 +226,13 @@ class _Finder:
             yield from self._each_item(owner, rows, frame)
         if rows and name != owner:
             yield self._state(name, rows, frame)
-        for value in dict.fromkeys(writes.at(row).value.key for row in reversed(rows[-20:])):
-            if value:
-                following = rest or ()
-                yield from self._follow(self._class_of(value) or name, value, tuple(following), frame, ns)
+        seen: set[int] = set()
+        for write in (writes.at(row) for row in reversed(rows[-MOST_VALUES:])):
+            value = write.value.key
+            if value and value not in seen:
+                seen.add(value)
+                inside = f"{owner}[{write.item}]" if name == owner and write.item else name
+                yield from self._follow(self._class_of(value) or inside, value, tuple(rest), frame, ns)
                 if step.form == "attribute":
                     break
 
@@ -240,7 +245,12 @@ class _Finder:
         for row in rows:
             items.setdefault(self._writes.at(row).item, []).append(row)
         named = [item for item in items if item and self._is_named(item)]
-        chosen = named or sorted(items, key=lambda item: -items[item][-1])
+        # A method may have changed any item.
+        chosen = (
+            [*named, *(item for item in items if not item)]
+            if named
+            else sorted(items, key=lambda item: -items[item][-1])
+        )
         for item in chosen[:MOST_ITEMS]:
             state = self._state(owner, items[item], frame)
             yield replace(state, unsure_item=not named and len(items) > 1)
@@ -334,9 +344,7 @@ class _Finder:
         write = self._writes.at(row)
         for other in self._writes.of_object(graph.key(row), ns):
             found = self._writes.at(other)
-            same = (found.channel, found.item) == (write.channel, write.item) or (
-                found.changes_content and write.changes_content and not (found.item and write.item)
-            )
+            same = (found.channel, found.item) == (write.channel, write.item) and not write.channel.startswith(METHOD)
             if same and found.ns > ns and graph.at("strand", other) != graph.at("strand", reader):
                 return (other,)
         return ()
