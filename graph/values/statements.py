@@ -113,6 +113,10 @@ class Statements:
     def _variable(self, node: int, instruction: Instruction) -> str:
         return instruction.text or self.flow.holders.get(node, (-1, ""))[1] or self.segment(node)
 
+    def lines(self, file: str) -> Sequence[str]:
+        """Return the lines of a source file; none if it cannot be read."""
+        return self._source(file)
+
     def segment(self, node: int) -> str:
         """Return the source text of a node's instruction, on one line and shortened; "" if the source is not there."""
         flow = self.flow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from clew.server.protocol import log_line, recording, session
+from clew.server.protocol import log_line, recording, second_look, session
 from clew.server.protocol.method import Method
 from clew.server.protocol.views import (
     aggregate,
@@ -35,6 +35,7 @@ MODULES = (
     timeline,
     entities,
     walk,
+    second_look,
     custom_views,
     log_line,
     recording,

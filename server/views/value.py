@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from clew.graph.values import criteria
 from clew.graph.values.chain import MOST_STEPS, Chain, chain_of
-from clew.graph.values.criteria import Criterion
+from clew.graph.values.criteria import Criterion, NoSuchValue
 from clew.graph.values.flow import Flow
 from clew.graph.values.omissions import omissions
 from clew.graph.values.replay import replay
@@ -35,6 +36,8 @@ from clew.records.run.directory import PLAN_FILE
 from clew.records.values.trace_files import read_value_trace
 from clew.records.values.trace_format import CUTS, ValueTrace
 from clew.server.locations.paths import same_file_key
+from clew.server.locations.tests_at_line import tests_at
+from clew.server.protocol.second_look import ValueParams, ValueResult
 from clew.server.protocol.views.value import Omitted, ValueAnswer, ValueStepText
 from clew.server.session.session import Session, Task
 from clew.server.text import units
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
 
 FOLDER = "second-looks"
 """In the folder of the run: its second looks."""
+MOST_TESTS = 20
+"""The most other tests that an answer names."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,82 @@ def explained(run: Run, looked: Looked, question: ValueQuestion) -> tuple[ValueA
 def value_answer(session: Session, run: Run, question: ValueQuestion, task: Task) -> ValueAnswer:
     """Take a second look and answer. Raises `SecondLookError`, `NoSuchValue`, `NothingFound` and `Cancelled`."""
     return explained(run, look(session, run, question, task), question)[0]
+
+
+def value_view(session: Session, params: ValueParams, task: Task) -> ValueResult:
+    """Answer for the newest fitting test. It never runs a program again: the answer then names the command."""
+    from clew.compare.failures.recorded_tests import tests_of
+
+    # That module asks this one for the values of a failed test.
+    from clew.server.views.failed_test import failed_test
+
+    run = session.open(params.run, task)
+    ref, place = session.ref(run), params.location
+    tests: list[str] = []
+    if run.info.tests:
+        with task.interruptible():
+            recorded = tests_of(run)
+            called = tests_at(session, run, place.path, place.line) if place is not None else []
+        failed = [recorded.nodes[test] for test in np.flatnonzero(recorded.failed).tolist()]
+        tests = called if place is not None else failed[::-1]
+    test = params.test or next(iter(tests), "")
+    if not run.info.tests or not test:
+        message, command = _why_not(session, run, params)
+        return ValueResult(ref, "", 0.0, [], message=message, command=command)
+    others = [other for other in tests if other != test][:MOST_TESTS]
+    numbers = [number for number, node in enumerate(recorded.nodes) if node == test and recorded.own[number]]
+    took = float(recorded.flows.response_ns[numbers[-1]]) if numbers else 0.0
+    result = ValueResult(ref, test, took, others)
+    if not numbers:
+        return replace(result, message=f"Run {run.info.name} has no test {test}.")
+    if place is not None and _is_unsaved(session, place.path):
+        name = os.path.basename(place.path)
+        return replace(
+            result, message=f"{name} has unsaved changes. A second look runs the saved file: save it, then ask again."
+        )
+    if not params.isLook:
+        return result
+    question = ValueQuestion(
+        expression=params.expression,
+        file=place.path if place is not None else "",
+        line=place.line if place is not None else 0,
+        test=test,
+    )
+    try:
+        answer = value_answer(session, run, question, task)
+    except (NoSuchValue, NothingFound, SecondLookError) as error:
+        text = str(error)
+        return replace(result, message=text[:1].upper() + text[1:])
+    return replace(result, answer=answer, failed=failed_test(session, run, test, task))
+
+
+def _is_unsaved(session: Session, path: str) -> bool:
+    text = session.overlay(path)
+    if text is None:
+        return False
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines() != text.splitlines()
+    except OSError:
+        return True
+
+
+def _why_not(session: Session, run: Run, params: ValueParams) -> tuple[str, str]:
+    """Return why no test can run again, and the command for a program, if there is one."""
+    place = params.location
+    if run.info.tests:
+        where = (
+            f" called the function at {units.place(place.path, place.line, run.info.workspace)}" if place else " failed"
+        )
+        return f"No test of run {run.info.name}{where}.", ""
+    if run.info.imported or place is None or not params.expression:
+        return f"Run {run.info.name} is not a test session. Only a test runs again from here.", ""
+    at = units.place(place.path, place.line, str(session.workspace))
+    command = shlex.join(["clew", "why", "--value", params.expression, "--at", at, "--again"])
+    message = (
+        f"Run {run.info.name} is not a test session. A second look runs the program again{_took(run)}, with all that it does "
+        "to files, databases and other programs. If that is safe, this command answers:"
+    )
+    return message, command
 
 
 class _Source:
@@ -219,14 +300,15 @@ def _answer(
     for step in chain.steps:
         depth = depths[step.parent] + 1 if step.parent >= 0 else 0
         depths.append(depth)
+        location = words.location(step.node)
+        lines = statements.lines(location.path) if location is not None else []
+        text = lines[location.line - 1].strip() if location is not None and 0 < location.line <= len(lines) else ""
         steps.append(
-            ValueStepText(
-                words.sentence(step), depth, step.is_control, words.location(step.node), words.label(step.node)
-            )
+            ValueStepText(words.sentence(step), depth, step.is_control, location, words.label(step.node), text)
         )
     omitted = [Omitted(words.omission(one), words.call_location(one)) for one in omissions(flow, chain)]
     return ValueAnswer(
-        title=_title(trace, question),
+        title=_title(trace, question, base),
         steps=steps,
         moreSteps=chain.more,
         omitted=omitted,
@@ -237,10 +319,10 @@ def _answer(
     )
 
 
-def _title(trace: ValueTrace, question: ValueQuestion) -> str:
+def _title(trace: ValueTrace, question: ValueQuestion, base: str) -> str:
     what = question.test or "the program"
     if question.expression:
-        place = f" at {question.file}:{question.line}" if question.file else ""
+        place = f" at {units.place(question.file, question.line, base)}" if question.file else ""
         return f"the value of {question.expression}{place}, in {what}"
     if question.event >= 0 or trace.outcome.exception < 0:
         return f"the values of the line, in {what}"

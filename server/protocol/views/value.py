@@ -18,6 +18,8 @@ class ValueStepText:
     """Whether it tells why the line above ran, not where a value came from."""
     location: Location | None = None
     function: str = ""
+    source: str = ""
+    """The text of the line at `location`, without its indentation."""
 
 
 @dataclass(frozen=True)

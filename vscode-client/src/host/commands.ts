@@ -10,6 +10,7 @@ import type {
   SelectRunParams,
   SliceParams,
   Target,
+  ValueParams,
   WizardParams,
 } from "../shared/protocol";
 import type { Server } from "./client";
@@ -39,6 +40,11 @@ export function registerCommands(
     "clew.why": async (params?: unknown) => {
       const asked = isSliceParams(params) ? params : await askWhy(params);
       if (asked && (await server.start(false))) panel.open({ type: "open", view: "slice", params: asked });
+    },
+    "clew.openValue": async (params?: unknown) => {
+      if (!(await server.start(false))) return;
+      const asked = isValueParams(params) ? params : await valueAtCursor();
+      if (asked) panel.open({ type: "open", view: "value", params: asked });
     },
     "clew.whyTest": async (item?: unknown) => {
       const test = testId(item);
@@ -144,6 +150,32 @@ async function compareRuns(server: Server, panel: PanelHost): Promise<void> {
 /** The menu passes the file instead of parameters. */
 function isSliceParams(value: unknown): value is SliceParams {
   return typeof value === "object" && value !== null && "target" in value;
+}
+
+function isValueParams(value: unknown): value is ValueParams {
+  return typeof value === "object" && value !== null && ("expression" in value || "test" in value);
+}
+
+/** The question that the code action at the cursor asks. */
+async function valueAtCursor(): Promise<ValueParams | undefined> {
+  const editor = vscode.window.activeTextEditor;
+  const offered = editor
+    ? await vscode.commands.executeCommand<(vscode.CodeAction | vscode.Command)[]>(
+        "vscode.executeCodeActionProvider",
+        editor.document.uri,
+        new vscode.Range(editor.selection.active, editor.selection.active),
+      )
+    : [];
+  for (const one of offered) {
+    const command = typeof one.command === "object" ? one.command : "arguments" in one ? one : undefined;
+    if (command?.command !== "clew.openValue") continue;
+    const params: unknown = command.arguments?.[0];
+    if (isValueParams(params)) return params;
+  }
+  void vscode.window.showInformationMessage(
+    "clew: put the cursor on a variable, an attribute or a call in a function that a test of the selected run called",
+  );
+  return undefined;
 }
 
 /** Not the file that a menu passes. */

@@ -175,6 +175,39 @@ export interface ProgressResult {
   slowestNs: number;
 }
 
+/** Asks why a value is what it is, by a second look at a test. */
+export interface ValueParams {
+  /**
+   * The id of the test; "" for the newest one that called the function at `location`, a failed one first, else for the
+   * newest failed test.
+   */
+  test?: string;
+  /** An expression at `location`; "" for the values of the test's failure. */
+  expression?: string;
+  /** A line of the present text, as it is saved. */
+  location?: Location | null;
+  run?: string;
+  /** Whether the test runs again. Otherwise the answer says only which test would run, and how long it took. */
+  isLook?: boolean;
+}
+
+export interface ValueResult {
+  run: RunRef;
+  /** The test that ran again, or would; "" if there is none. */
+  test: string;
+  /** How long the test took in the run; 0 if that is not known. */
+  tookNs: number;
+  /** Other tests that called the function at the location. */
+  tests: string[];
+  answer: ValueAnswer | null;
+  /** A sentence if there is no answer. */
+  message: string;
+  /** The command that answers for a program, which clew repeats only with the user's word. */
+  command: string;
+  /** The failed test, with the functions that may have made it fail. */
+  failed: FailedTest | null;
+}
+
 export interface RunsParams {
   /** Also return live runs of other workspaces of this machine; this scans all of the user's processes. */
   elsewhere?: boolean;
@@ -1918,6 +1951,8 @@ export interface ValueStepText {
   isControl: boolean;
   location: Location | null;
   function: string;
+  /** The text of the line at `location`, without its indentation. */
+  source: string;
 }
 
 /** A function that could have changed a value of the chain and did not. */
@@ -2074,6 +2109,7 @@ export interface Methods {
   "clew/entity": { params: EntityParams; result: EntityResult };
   "clew/entityOrigin": { params: EntityParams; result: EntityOrigin };
   "clew/walk": { params: WalkParams; result: WalkResult };
+  "clew/value": { params: ValueParams; result: ValueResult };
   "clew/views": { params: ViewsParams; result: ViewsResult };
   "clew/sql": { params: SqlParams; result: SqlResult };
   "clew/recognise": { params: RecogniseParams; result: RecogniseResult };
@@ -2112,6 +2148,7 @@ export const METHODS: readonly Method[] = [
   "clew/entity",
   "clew/entityOrigin",
   "clew/walk",
+  "clew/value",
   "clew/views",
   "clew/sql",
   "clew/recognise",

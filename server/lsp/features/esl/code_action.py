@@ -12,7 +12,7 @@ from clew.server.lsp.features import log_lines
 from clew.server.lsp.features.diagnostics import diagnostic
 from clew.server.lsp.features.esl import python_actions
 from clew.server.lsp.features.esl.spec_text import SpecText, is_spec
-from clew.server.lsp.features.findings import failed_tests
+from clew.server.lsp.features.findings import failed_tests, values
 from clew.server.lsp.positions import path_of
 from clew.server.session.session import Cancelled
 
@@ -40,6 +40,12 @@ def register(server: ClewServer) -> None:
                 found: list[types.CodeAction | types.Command] = []
                 if _wanted(failed_tests.KIND, only) and server.failed_tests.found is not None:
                     found += await server.work("clew", lambda _: list(server.failed_tests.actions(path, text, line)))
+                if _wanted(values.KIND, only):
+                    offset = document.offset_at_position(params.range.start)
+                    column = offset - (text.rfind("\n", 0, offset) + 1)
+                    found += await server.work(
+                        "clew", lambda task: values.actions(server, path, text, line, column, task)
+                    )
                 if _wanted(python_actions.KIND, only):
                     found += await server.work("clew", lambda _: python_actions.actions(server, path, text, line))
                 return found

@@ -10,11 +10,13 @@ import { manifest as requests } from "./requests/manifest";
 import { manifest as slice } from "./slice/manifest";
 import { manifest as suspects } from "./suspects/manifest";
 import { manifest as timeline } from "./timeline/manifest";
+import { manifest as value } from "./value/manifest";
 import { manifest as walk } from "./walk/manifest";
 
 /** In the order of their tabs. The panel shows the first view if the address names no view. */
 export const VIEWS: readonly ViewManifest[] = [
   slice,
+  value,
   walk,
   criticalPath,
   aggregate,
