@@ -66,7 +66,9 @@ def looked_test(session: Session, run: Run, node: str, task: Task, *, may_take_l
     seconds = _expected_seconds(tests, test, similar)
     if seconds > LONG_S and not may_take_long:
         answer = _answer(tests, test)
-        return replace(answer, noValue=f"A second look would take about {units.duration(round(seconds) * 1e9)}: add --again.")
+        return replace(
+            answer, noValue=f"A second look would take about {units.duration(round(seconds) * 1e9)}: add --again."
+        )
     question = ValueQuestion(
         test=node,
         compared=tuple(one.test for one in similar),
