@@ -77,9 +77,14 @@ export class ValueView implements View<ValueQuestion, ValueResult> {
 
   private drawAnswer(result: ValueResult, answer: ValueAnswer): TemplateResult {
     const looked = `Second look: ${count(answer.instructions, "instruction")} in ${duration(answer.seconds * 1e9)}`;
+    const { failed } = result;
+    const title =
+      this.context.question.expression || !failed?.exception
+        ? answer.title
+        : `${result.test} failed: ${failed.exception}`;
     return html`<div class="view scrolling">
       <section class="summary">
-        <h2>${answer.title}</h2>
+        <h2>${title}</h2>
         <p class="numbers">${looked}</p>
       </section>
       ${answer.notes.map((note) => notice("info", note))}
@@ -117,7 +122,7 @@ export class ValueView implements View<ValueQuestion, ValueResult> {
       @keydown=${keys.keydown}
     >
       <th scope="row">
-        <span class=${step.isControl ? "control" : ""} style="--depth: ${step.depth}"
+        <span class=${step.isControl ? "control" : ""} .style=${`--depth: ${step.depth}`}
           >${step.isControl ? "this ran because " : ""}${step.text}</span
         >
       </th>
