@@ -52,6 +52,11 @@ STEPS = 1000
     help="Whether to run it again. By default a failed test runs again unless that takes long. A program, with all its "
     "effects, runs again only with --value and --again.",
 )
+@click.option(
+    "--written",
+    metavar="STATE",
+    help="List who wrote an attribute or a variable, such as Cart.discount, in a run recorded with --writes.",
+)
 @click.option("--failed", is_flag=True, help="List the suspects of every failed test of the run.")
 @click.option("--all", "every", is_flag=True, help="Explain every matching log line, not only the newest.")
 @click.option("--errors", is_flag=True, help="Group all errors of the run by their cause.")
@@ -75,6 +80,7 @@ def why(
     test: str | None,
     value: str | None,
     again: bool | None,
+    written: str | None,
     failed: bool,
     every: bool,
     errors: bool,
@@ -111,6 +117,7 @@ def why(
       clew why --test test_cart.py::test_total --value
       clew why --value 'self.discount' --at shop.py:8
       clew why 'negative total' --value --again
+      clew why --written Cart.discount
       clew why --failed
       clew why --errors
       clew why 'timed out' --all --json
@@ -122,6 +129,15 @@ def why(
     """
     if again is not None and value is None and test is None:
         raise click.UsageError("--again and --no-again are only for --value and --test")
+    if written is not None:
+        _refuse(
+            "--written", TEXT=text, at=at, event=event, test=test, failed=failed, all=every, errors=errors, causes=causes,
+            steps=steps_at_most, markdown=as_markdown, baseline=baseline, request=request, value=value, **{"not": missing},
+        )  # fmt: skip
+        from clew.cli.output.states import ask_history
+
+        ask_history(open_session(workspace), written, run or "", as_json=as_json)
+        return
     if value is not None:
         if again is False:
             raise click.UsageError("--value runs the test or the program again: it takes no --no-again")

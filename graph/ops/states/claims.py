@@ -21,7 +21,7 @@ def state_claim(facts: Facts, state: StateRead) -> Claim:
     told = _changed(state, write)
     text = f"{_short(reader)} read {told}, which {writer(facts, state.row)} wrote"
     if write.channel.startswith(METHOD):
-        called = f"{write.channel[1:]}({_value(write)})"
+        called = f"{write.channel[1:]}({value_text(write)})"
         text = f"{_short(reader)} read {state.name}, on which {writer(facts, state.row)} called {called}"
     if state.by_name:
         text = text.replace(" read ", " read, as far as the name tells, ", 1)
@@ -37,7 +37,7 @@ def state_claim(facts: Facts, state: StateRead) -> Claim:
     text += "."
     for later in state.later:
         late = Writes.of(graph).at(later)
-        text += f" {writer(facts, later)} wrote {_value(late) or 'it'} only after that{_place(facts, later)}."
+        text += f" {writer(facts, later)} wrote {value_text(late) or 'it'} only after that{_place(facts, later)}."
         rows.append(later)
     return Claim(text, tuple(rows))
 
@@ -49,7 +49,7 @@ def told_steps(facts: Facts, states: list[StateRead]) -> tuple[tuple[int, Reason
     for state in states:
         write = Writes.of(graph).at(state.row)
         done = (
-            f"called {write.channel[1:]}({_value(write)}) on {state.name}"
+            f"called {write.channel[1:]}({value_text(write)}) on {state.name}"
             if write.channel.startswith(METHOD)
             else (f"wrote {_changed(state, write)}")
         )
@@ -57,7 +57,7 @@ def told_steps(facts: Facts, states: list[StateRead]) -> tuple[tuple[int, Reason
         for row in state.history[1:3]:
             if len(states) == 1:
                 before = Writes.of(graph).at(row)
-                steps.append((row, Reason.DATA, f"before, {writer(facts, row)} wrote {_value(before) or 'it'}"))
+                steps.append((row, Reason.DATA, f"before, {writer(facts, row)} wrote {value_text(before) or 'it'}"))
     return tuple(steps)
 
 
@@ -71,7 +71,7 @@ def writer(facts: Facts, row: int) -> str:
     name = _short(site.qualname)
     source = Writes.of(graph).source_of(site.file)
     assigned = source.assigned(site.line, line) if source is not None else None
-    value = _value(Writes.of(graph).at(row))
+    value = value_text(Writes.of(graph).at(row))
     if assigned is None or not assigned.parameter or not value:
         return name
     if assigned.parameters == 1:
@@ -91,10 +91,11 @@ def _changed(state: StateRead, write: Write) -> str:
     item = f"[{write.item}]" if write.channel == ITEM and write.item and not state.name.endswith("]") else ""
     if write.deletes:
         return f"{state.name}{item} after its deletion"
-    return f"{state.name}{item} = {_value(write)}"
+    return f"{state.name}{item} = {value_text(write)}"
 
 
-def _value(write: Write) -> str:
+def value_text(write: Write) -> str:
+    """Return the value of a write for a sentence: `110`, or `a dict` for an object."""
     if not write.value.key:
         return write.value.text
     return f"{'an' if write.value.text[:1] in 'aeiouAEIOU' else 'a'} {write.value.text}"

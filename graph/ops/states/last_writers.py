@@ -300,22 +300,7 @@ class _Finder:
 
     def _class_of(self, key: int) -> str:
         """Return the name of an object's class, "" if no method of it was recorded."""
-        return self._classes.get(key, "")
-
-    @property
-    def _classes(self) -> dict[int, str]:
-        """Class names by object, from the methods that got it as their first parameter, `self`."""
-        known: dict[int, str] | None = self._graph.answers.get("states classes")
-        if known is not None:
-            return known
-        graph = self._graph
-        known = {}
-        for row in graph.rows_of([Kind.GIVEN], "self").tolist():
-            owner = graph.sites[graph.function_site(row)].qualname.rpartition(".")[0]
-            if owner and not owner.endswith("<locals>"):
-                known.setdefault(graph.key(row), owner.rpartition(".")[2])
-        graph.answers["states classes"] = known
-        return known
+        return self._writes.classes.get(key, "")
 
     def _state(self, name: str, rows: list[int], frame: _Frame, *, by_name: bool = False) -> StateRead:
         graph = self._graph

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from clew.records.format.states import (
     written_value,
 )
 from clew.source.state_reads import Path, Source, parsed
+
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 @dataclass(frozen=True)
@@ -78,13 +81,20 @@ class Writes:
             channel, item = item.strip("'"), ""
         return Write(row, graph.at("ts", row), channel, item, written_value(value))
 
+    @property
+    def rows(self) -> list[int]:
+        """All writes, by time."""
+        return sorted(self._rows.tolist(), key=lambda row: (self.graph.at("ts", row), row))
+
+    def of_key(self, key: int) -> list[int]:
+        """Return the rows that wrote the objects that had a key, in order of time."""
+        first, last = (int(np.searchsorted(self._keys, np.uint64(key), side)) for side in _SIDES)
+        rows: list[int] = self._rows[first:last].tolist()
+        return rows
+
     def of_object(self, key: int, ns: int) -> list[int]:
         """Return the rows that wrote an object, in order of time: those of the object that had the key at a time."""
-        first, last = (
-            np.searchsorted(self._keys, np.uint64(key), "left"),
-            np.searchsorted(self._keys, np.uint64(key), "right"),
-        )
-        rows: list[int] = self._rows[first:last].tolist()
+        rows = self.of_key(key)
         births = self.births.get(key, [])
         born = max((birth for birth in births if birth <= ns), default=None)
         dies = min((birth for birth in births if birth > ns), default=None)
@@ -112,6 +122,17 @@ class Writes:
             if not inherited:
                 found.setdefault(graph.key(row), []).append(graph.at("ts", row))
         return {key: sorted(times) for key, times in found.items()}
+
+    @cached_property
+    def classes(self) -> dict[int, str]:
+        """Class names by object, from the methods that got it as their first parameter, `self`."""
+        graph = self.graph
+        known: dict[int, str] = {}
+        for row in graph.rows_of([Kind.GIVEN], "self").tolist():
+            owner = graph.sites[graph.function_site(row)].qualname.rpartition(".")[0]
+            if owner and not owner.endswith("<locals>"):
+                known.setdefault(graph.key(row), owner.rpartition(".")[2])
+        return known
 
     def given(self, call: int) -> dict[str, int]:
         """Return the keys of the objects that a call got, by parameter; closure variables have their channel as a name."""
@@ -141,7 +162,7 @@ class Writes:
         graph = self.graph
         found: dict[tuple[str, str], list[int]] = {}
         names: dict[tuple[int, str], Path | None] = {}
-        for row in sorted(self._rows.tolist(), key=lambda row: (graph.at("ts", row), row)):
+        for row in self.rows:
             channel, site = graph.channel(row), graph.at("site", row)
             module = graph.sites[site].module
             if channel.startswith((GLOBAL, CLOSURE)):
@@ -160,7 +181,7 @@ class Writes:
         """Rows of the writes of attributes by the attribute's name, by time."""
         graph = self.graph
         found: dict[str, list[int]] = {}
-        for row in sorted(self._rows.tolist(), key=lambda row: (graph.at("ts", row), row)):
+        for row in self.rows:
             channel = self.at(row).channel if graph.channel(row) == SETATTR else graph.channel(row)
             if channel.isidentifier():
                 found.setdefault(channel, []).append(row)

@@ -1,5 +1,6 @@
 """`clew run --writes`, then `clew why`: the last writer of what a line read, as a user sees it."""
 
+import json
 import textwrap
 
 import pytest
@@ -202,3 +203,24 @@ def test_lost_update_of_two_threads_is_told_as_a_race(tmp_path):
     """
     told, _ = why(record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes"]), "wrong balance")
     assert "Account.withdraw wrote" in told and ("in rent" in told or "in food" in told)
+
+
+def test_written_lists_every_write_of_a_state(tmp_path):
+    folder = record(tmp_path, HEAD + CART + "other = Cart(); other.add('pen', 1)\n", options=["--writes"])
+    lines = clew(folder, "why", "--written", "Cart.discount").stdout.splitlines()
+    assert lines[0] == "3 writes of Cart.discount, the newest last"
+    assert [line for line in lines if "= 110" in line and "Cart.apply_coupon(110)" in line and "marketing" in line]
+    items = clew(folder, "why", "--written", "items", "--json").stdout
+    told = [(write["object"], write["change"]) for write in json.loads(items)["writes"]]
+    assert told == [(1, "= a dict"), (1, "['book'] = 2"), (2, "= a dict"), (2, "['pen'] = 1")]
+
+
+def test_written_of_an_unknown_state_suggests_similar_ones(tmp_path):
+    folder = record(tmp_path, HEAD + CART, options=["--writes"])
+    done = clew(folder, "why", "--written", "Cart.discont")
+    assert done.returncode == 2 and "did you mean Cart.discount" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_written_without_writes_says_how_to_record_them(tmp_path):
+    done = clew(record(tmp_path, HEAD + CART), "why", "--written", "Cart.discount")
+    assert done.returncode == 2 and "clew run --writes" in done.stderr
