@@ -64,6 +64,7 @@ TESTED_BELOW = {
 """Methods whose left-out parts are requested next, or counted by direction or by node, not in a column."""
 OF_ONE_THING = {
     "clew/whatIf": "figures of one label",
+    "clew/value": "one value, whose chain has a limit of its own",
     "clew/timelineCall": "one call",
     "clew/entityOrigin": "one event",
     "clew/patternOccurrence": "one occurrence",
