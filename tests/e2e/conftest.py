@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -345,9 +346,12 @@ def tmp_path(tmp_path: Path):
 
 @pytest.fixture(scope="session")
 def vsix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the extension package that a user installs."""
-    subprocess.run(["npm", "run", "--silent", "vsix"], cwd=CLIENT, check=True, capture_output=True, timeout=300)
-    return max(CLIENT.glob("clew-*.vsix"), key=lambda file: file.stat().st_mtime)
+    """Build the extension package that a user installs, and return a copy: another worker builds it in the same place."""
+    with open(CACHE / "vsix.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["npm", "run", "--silent", "vsix"], cwd=CLIENT, check=True, capture_output=True, timeout=300)
+        built = max(CLIENT.glob("clew-*.vsix"), key=lambda file: file.stat().st_mtime)
+        return Path(shutil.copy(built, tmp_path_factory.mktemp("vsix")))
 
 
 @pytest.fixture(scope="session")

@@ -159,7 +159,7 @@ def test_requests_view_folds_flows_and_slider_sets_significance(browse, expect):
     chance = page.get_by_role("slider", name="Chance in")
     chance.fill("0")
     expect(page.locator(".threshold p")).to_contain_text("p ≤ 0.000001")
-    assert summary.inner_text() != marked
+    expect(summary).not_to_have_text(marked)
     chance.fill("7")
     expect(summary).to_have_text(marked)
     folded = boxes.count()
