@@ -75,6 +75,7 @@ class Source:
 
     def __init__(self, text: str) -> None:
         self._module = ast.parse(text)
+        _mangle(self._module, "")
         self._functions: dict[int, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda] = {}
         self._methods: set[int] = set()
         for node in ast.walk(self._module):
@@ -144,6 +145,19 @@ class Source:
             if isinstance(node, ast.Assign) and node.lineno == line and isinstance(node.value, ast.Name):
                 return Assigned(node.value.id if node.value.id in names else "", len(names))
         return Assigned("", len(names))
+
+
+def _mangle(node: ast.AST, class_name: str) -> None:
+    """Give private attributes (`self.__count` in a class) the names that they have at run time."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Attribute) and class_name:
+            child.attr = mangled(child.attr, class_name)
+        _mangle(child, child.name.lstrip("_") if isinstance(child, ast.ClassDef) else class_name)
+
+
+def mangled(name: str, class_name: str) -> str:
+    """Return the name at run time of an attribute that is used in a class."""
+    return f"_{class_name}{name}" if name.startswith("__") and not name.endswith("__") else name
 
 
 class _Reader:

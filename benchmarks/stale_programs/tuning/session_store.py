@@ -22,7 +22,7 @@ class Sessions:
         return self.by_token[token]["user"]
 
     def expired(self) -> list[str]:
-        return [token for token, session in self.by_token.items() if session["until"] <= self.now]  # type: ignore
+        return [token for token, session in self.by_token.items() if session["until"] <= self.now]
 
     def drop(self, token: str) -> None:
         self.by_token.pop(token, None)

@@ -111,6 +111,7 @@ def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answ
     found = _nearest(trail, positions, tell)
     states = [] if _chain_with_state(trail) else _states(trail)
     changed = [state for state in states if not state.is_initial]
+    changed = [state for state in changed if not state.is_own] or changed
     if found is not None:
         found = _with_state(trail, found, changed)
         return replace(found, others=tuple(dict.fromkeys(other for _, other in matched)))

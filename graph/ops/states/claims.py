@@ -18,8 +18,8 @@ def state_claim(facts: Facts, state: StateRead) -> Claim:
     graph = facts.graph
     reader = graph.sites[graph.at("site", state.reader)].qualname if state.reader >= 0 else "the module"
     write = Writes.of(graph).at(state.row)
-    told = _changed(state, write)
-    text = f"{_short(reader)} read {told}, which {writer(facts, state.row)} wrote"
+    text = f"{_short(reader)} read {_changed(state, write)}, which {writer(facts, state.row)} "
+    text += "deleted" if write.deletes else "wrote"
     if write.channel.startswith(METHOD):
         called = f"{write.channel[1:]}({value_text(write)})"
         text = f"{_short(reader)} read {state.name}, on which {writer(facts, state.row)} called {called}"
@@ -36,29 +36,29 @@ def state_claim(facts: Facts, state: StateRead) -> Claim:
     rows = [row for row in (state.reader, state.row) if row >= 0]
     text += "."
     for later in state.later:
-        late = Writes.of(graph).at(later)
-        text += f" {writer(facts, later)} wrote {value_text(late) or 'it'} only after that{_place(facts, later)}."
+        done = _done(state, Writes.of(graph).at(later))
+        text += f" {writer(facts, later)} {done} only after that{_place(facts, later)}."
         rows.append(later)
     return Claim(text, tuple(rows))
 
 
 def told_steps(facts: Facts, states: list[StateRead]) -> tuple[tuple[int, Reason, str], ...]:
     """Return steps to the last writes of states, and from each to the calls around it, for `Trail.told`."""
-    graph = facts.graph
+    writes = Writes.of(facts.graph)
     steps: list[tuple[int, Reason, str]] = []
     for state in states:
-        write = Writes.of(graph).at(state.row)
-        done = (
-            f"called {write.channel[1:]}({value_text(write)}) on {state.name}"
-            if write.channel.startswith(METHOD)
-            else (f"wrote {_changed(state, write)}")
-        )
-        steps.append((state.row, Reason.DATA, f"{writer(facts, state.row)} {done}"))
-        for row in state.history[1:3]:
-            if len(states) == 1:
-                before = Writes.of(graph).at(row)
-                steps.append((row, Reason.DATA, f"before, {writer(facts, row)} wrote {value_text(before) or 'it'}"))
+        steps.append((state.row, Reason.DATA, f"{writer(facts, state.row)} {_done(state, writes.at(state.row))}"))
+        if len(states) == 1:
+            for row in state.history[1:3]:
+                steps.append((row, Reason.DATA, f"before, {writer(facts, row)} {_done(state, writes.at(row))}"))
     return tuple(steps)
+
+
+def _done(state: StateRead, write: Write) -> str:
+    """Return what a write did to a state: `wrote stock['book'] = 1`."""
+    if write.channel.startswith(METHOD):
+        return f"called {write.channel[1:]}({value_text(write)}) on {state.name}"
+    return f"{'deleted' if write.deletes else 'wrote'} {_changed(state, write)}"
 
 
 def writer(facts: Facts, row: int) -> str:
@@ -88,10 +88,8 @@ def caller(facts: Facts, row: int) -> str:
 
 
 def _changed(state: StateRead, write: Write) -> str:
-    item = f"[{write.item}]" if write.channel == ITEM and write.item and not state.name.endswith("]") else ""
-    if write.deletes:
-        return f"{state.name}{item} after its deletion"
-    return f"{state.name}{item} = {value_text(write)}"
+    item = f"[{write.item_name}]" if write.channel == ITEM and write.item and not state.name.endswith("]") else ""
+    return f"{state.name}{item}" if write.deletes else f"{state.name}{item} = {value_text(write)}"
 
 
 def value_text(write: Write) -> str:

@@ -73,7 +73,8 @@ def states_of(writes: Writes) -> dict[str, list[int]]:
             found.setdefault(write.channel.partition(" ")[2], []).append(row)
         elif not write.changes_content:
             owner = writes.classes.get(graph.key(row), "")
-            found.setdefault(f"{owner}.{write.channel}" if owner else write.channel, []).append(row)
+            name = writes.source_name(write.channel)
+            found.setdefault(f"{owner}.{name}" if owner else name, []).append(row)
     for (_, path), rows in writes.by_name.items():
         if "." not in path and path not in found:
             found[path] = [row for row in rows if writes.at(row).changes_content]
@@ -87,9 +88,9 @@ def _row(facts: Facts, writes: Writes, row: int, number: dict[int, int]) -> Hist
     if write.channel.startswith(METHOD):
         change = f"{write.channel}({value})"
     elif write.deletes:
-        change = f"[{write.item}] deleted" if write.channel == ITEM else "deleted"
+        change = f"[{write.item_name}] deleted" if write.channel == ITEM else "deleted"
     else:
-        change = f"[{write.item}] = {value}" if write.channel == ITEM else f"= {value}"
+        change = f"[{write.item_name}] = {value}" if write.channel == ITEM else f"= {value}"
     return HistoryRow(
         row, write.ns, number.get(graph.key(row), 0), change, claims.writer(facts, row), claims.caller(facts, row),
         words.who(facts, graph.at("strand", row)), site.file, site.line,

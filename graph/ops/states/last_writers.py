@@ -33,6 +33,8 @@ MOST_VALUES = 20
 """The last values of an item whose own states are looked at."""
 MOST_ITEMS = 3
 """The items of a container of which the last write is told, where it is not known which was read."""
+_LOOKUPS = frozenset({"__hash__", "__eq__"})
+"""What a dict or a set calls to find an item."""
 _TAKING = frozenset({METHOD + name for name in ("pop", "popleft", "popitem")})
 
 
@@ -145,9 +147,8 @@ class _Finder:
             site = self._graph.sites[self._graph.at("site", enter)]
             name = site.qualname.rpartition(".")[2]
             class_name = site.qualname.rpartition(".")[0].rpartition(".")[2]
-            if name not in wanted and not (
-                name in {"__init__", "__call__"} or class_name in wanted or name.startswith("__")
-            ):
+            is_operator = name.startswith("__") and name not in _LOOKUPS
+            if not (name in wanted or class_name in wanted or is_operator):
                 continue
             seen[name] = seen.get(name, 0) + 1
             self._calls += 1
@@ -207,14 +208,12 @@ class _Finder:
         # What a call takes out of a container it got from who put it in.
         every = [row for row in every if not (graph.owner_of(row) == frame.call and graph.channel(row) in _TAKING)]
         if not steps:
-            content = [row for row in every if writes.at(row).changes_content]
-            if content:
-                yield self._state(owner, content, frame)
+            yield from self._each_item(owner, [row for row in every if writes.at(row).changes_content], frame)
             return
         step, *rest = steps
         if step.form == "attribute":
             rows = [row for row in every if writes.at(row).channel == step.name]
-            name = f"{owner}.{step.name}"
+            name = f"{owner}.{writes.source_name(step.name)}"
             if not rows:
                 yield from self._guessed(Path("", steps, 0), frame)
                 return
@@ -231,7 +230,7 @@ class _Finder:
             value = write.value.key
             if value and value not in seen:
                 seen.add(value)
-                inside = f"{owner}[{write.item}]" if name == owner and write.item else name
+                inside = f"{owner}[{write.item_name}]" if name == owner and write.item else name
                 yield from self._follow(self._class_of(value) or inside, value, tuple(rest), frame, ns)
                 if step.form == "attribute":
                     break
@@ -293,7 +292,9 @@ class _Finder:
         if last.form == "attribute":
             rows = self._writes.before(self._writes.by_attribute.get(last.name, []), frame.row)
             if rows:
-                yield self._state(self._name_of(rows[-1], last.name), rows, frame, by_name=True)
+                yield self._state(
+                    self._name_of(rows[-1], self._writes.source_name(last.name)), rows, frame, by_name=True
+                )
 
     def _name_of(self, row: int, attribute: str) -> str:
         return f"{self._class_of(self._graph.key(row))}.{attribute}".lstrip(".")

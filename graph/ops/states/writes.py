@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -37,6 +38,11 @@ class Write:
     item: str
     """The item's key where `channel` is `ITEM`, else ""."""
     value: WrittenValue
+
+    @property
+    def item_name(self) -> str:
+        """The item's key for people; "…" where only its type or length was recorded."""
+        return "…" if written_value(self.item).key or self.item.startswith("str of ") else self.item
 
     @property
     def changes_content(self) -> bool:
@@ -133,6 +139,17 @@ class Writes:
             if owner and not owner.endswith("<locals>"):
                 known.setdefault(graph.key(row), owner.rpartition(".")[2])
         return known
+
+    @cached_property
+    def _private(self) -> re.Pattern[str]:
+        parts = {part for site in self.graph.sites for part in site.qualname.split(".")[:-1]}
+        classes = sorted((part.lstrip("_") for part in parts if part.isidentifier()), key=len, reverse=True)
+        return re.compile(f"_(?:{'|'.join(map(re.escape, classes))})(__.+)") if classes else re.compile("(?!)")
+
+    def source_name(self, attribute: str) -> str:
+        """Return an attribute's name in the source: `__count` for `_Counter__count`."""
+        found = self._private.fullmatch(attribute)
+        return found[1] if found else attribute
 
     def given(self, call: int) -> dict[str, int]:
         """Return the keys of the objects that a call got, by parameter; closure variables have their channel as a name."""

@@ -77,6 +77,19 @@ run(lambda: settings.load(limit=1, other=9), name="admin")
 settings.check()
 """
 
+PRIVATE = """
+class Sessions:
+    def __init__(self): self.__open = {}
+    def add(self, token): self.__open[token] = 1
+    def drop(self, token): del self.__open[token]
+    def check(self, token):
+        if token not in self.__open: log.error("no session %s", token)
+sessions = Sessions()
+sessions.add("t-1")
+run(sessions.drop, "t-1", name="sweeper")
+sessions.check("t-1")
+"""
+
 LIMIT = """
 limit = 5
 def configure(n):
@@ -125,11 +138,12 @@ run(jobs.add, 1, name="producer"); run(jobs.add, 2, name="second"); jobs.report(
         (ORDER, "cannot ship", ["Order.state = 'cancelled'", "Book.cancel wrote", "in janitor"]),
         (STOCK, "negative stock", ["stock['book'] = -1", "sell wrote"]),
         (SETTINGS, "settings are too low", ["Settings.limit = 1", "Settings.load wrote", "in admin"]),
+        (PRIVATE, "no session t-1", ["Sessions.__open['t-1'], which Sessions.drop deleted", "in sweeper"]),
         (LIMIT, "limit is too low", ["limit = 2", "configure(2) wrote", "in admin"]),
         (CLOSURE, "too many", ["n = 3", "bump wrote", "called by main"]),
         (QUEUE, "queue is full", ["Jobs.waiting", "Jobs.add called append(", "in second"]),
     ],
-    ids=["attribute", "dataclass", "item", "setattr", "global", "closure", "container"],
+    ids=["attribute", "dataclass", "item", "setattr", "private", "global", "closure", "container"],
 )
 def test_why_names_the_last_writer_of_what_the_line_read(tmp_path, source, question, said):
     told, sure = why(record(tmp_path, HEAD + source, options=["--writes"]), question)
