@@ -196,7 +196,7 @@ def _read_by(replay: Replay, frame: Frame, item: int, called: Called, target: in
         found = found or state.element(target, item)
         if found:
             return [found, *frame.results]
-        # The key is missing, so the default came out; whoever shaped the container decided.
+        # The key is missing, so the call returned the default. The writes of the container explain that.
         return [*called.arguments, called.receiver, *state.writes.get(target, ())[-4:], *frame.results]
     if called.name == "next" and called.arguments:
         found = state.element(flow.object[called.arguments[0]], item)

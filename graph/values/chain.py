@@ -83,7 +83,7 @@ def chain_of(flow: Flow, statements: Statements, criterion: list[int], most: int
         one = heapq.heappop(waiting)
         node, parent = one.node, one.parent
         if node in seen or (parent >= 0 and flow.kind[node] == NodeKind.CONSTANT):
-            # A literal stands in the step that read it.
+            # The step that read a literal shows it.
             continue
         order += 1
         location = (flow.calls[flow.call[node]].code, flow.instruction[node]) if flow.call[node] >= 0 else (-1, node)
@@ -147,7 +147,7 @@ def _causes(flow: Flow, statement: Statement) -> Iterator[tuple[float, int, Inpu
         yield _INNER_BRANCH, branch, None, True
     control = flow.control[node]
     if flow.kind[node] == NodeKind.PARAMETER:
-        # A parameter depends on the call, which is told with it; the branch above the call is its control.
+        # A parameter depends on the call, and the same step shows the call. The branch above the call controls it.
         control = flow.control[control] if control else 0
     while control and flow.kind[control] == NodeKind.CALLED:
         control = flow.control[control]

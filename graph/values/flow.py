@@ -56,7 +56,7 @@ class Call:
 
 @dataclass(eq=False)
 class Flow:
-    """The nodes as columns; node 0 stands for no value. A node depends only on nodes with lower numbers.
+    """The nodes as columns; node 0 means no value. A node depends only on nodes with lower numbers.
 
     `data` are the nodes that a value was computed from or copied from; `pointers` those that selected it (the object of an
     attribute, the key of an item, the function of a call); `control` is the branch, caught exception or call because of which

@@ -39,7 +39,7 @@ class ObjectState:
     origins: dict[int, int] = field(default_factory=dict)
     """By object: the node that had it last. It bridges code that was not followed."""
     item_objects: dict[int, int] = field(default_factory=dict)
-    """By ITEM node: the object that it stored, where the node stands for one item."""
+    """By ITEM node: the object that it stored, if the node is one item."""
 
     def key(self, item: int) -> Key:
         """Return what identifies a key: equal texts and numbers are one key, other objects are themselves."""

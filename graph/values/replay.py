@@ -37,7 +37,7 @@ _ENDS_QUIETLY = ("SEND", "END_SEND", "FOR_ITER", "END_FOR")
 _AWAITED = -1
 _ASYNC_GENERATOR_WRAPS = ("ASYNC_GEN_WRAP", "CALL_INTRINSIC_1")
 Progress = Callable[[int, int], None]
-"""Is told how many words of how many were read; may raise to cancel."""
+"""Called with the number of words read and the total number; it may raise to cancel."""
 
 
 class Frame:

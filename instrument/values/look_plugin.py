@@ -76,6 +76,10 @@ class Look:
             # The failure of a test of unittest does not leave the phase.
             found = getattr(item, "_excinfo", None)
             error = found[0].value if found else None
+        self._keep(error)
+
+    def _keep(self, error: BaseException | None) -> None:
+        """Keep the first exception of the test. That of a skipped test is no failure."""
         if self._error is None and not isinstance(error, pytest.skip.Exception):
             self._error = error
 
@@ -93,9 +97,8 @@ class Look:
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
         """Keep the exception of a failed part of the test."""
-        error = call.excinfo.value if call.excinfo is not None else None
-        if item.nodeid == self._request.test and self._error is None and not isinstance(error, pytest.skip.Exception):
-            self._error = error
+        if item.nodeid == self._request.test and call.excinfo is not None:
+            self._keep(call.excinfo.value)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

@@ -1,6 +1,6 @@
 """Run a test or a program again under the tracer of values, in a process of its own.
 
-A second look repeats what the program does to the world. Whoever calls this has the user's word, except for tests.
+A second look repeats the side effects of the program. For anything other than a test, the caller must have the user's consent.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def look_at_test(
     arguments = [python or sys.executable, "-m", "pytest", *(words or [request.test]), "-p", _PLUGIN]
     arguments += ["--assert=plain", "--no-clew", "-q", "--no-header", "--tb=short"]
     variables = {LOOK_VARIABLE: request.dump()}
-    look = _run(arguments, Path(cwd or request.root), request, variables, tick, request.test)
+    look = _run(arguments, Path(cwd or request.root), request, variables=variables, tick=tick, what=request.test)
     if look.outcome in (MARKED, SWITCHED_OFF):
         raise SecondLookError(f"{request.test} must not run again: {look.outcome}")
     if not look.outcome:
@@ -85,7 +85,7 @@ def look_at_program(
     """Run a Python program again. `command` is its command line. Raises `SecondLookError` if it cannot be run so."""
     words = program_of(command)
     arguments = [python or sys.executable, "-P", "-m", "clew.instrument.values.program", request.dump(), *words]
-    return _run(arguments, cwd, request, {}, tick, " ".join(words))
+    return _run(arguments, cwd, request, variables={}, tick=tick, what=" ".join(words))
 
 
 def program_of(command: Sequence[str]) -> list[str]:
@@ -100,8 +100,8 @@ def program_of(command: Sequence[str]) -> list[str]:
     raise SecondLookError(f"a second look runs Python scripts and modules; it cannot run `{shown}` again")
 
 
-def _run(  # noqa: PLR0917  # one process
-    arguments: list[str], cwd: Path, request: LookRequest, variables: dict[str, str], tick: Tick | None, what: str
+def _run(
+    arguments: list[str], cwd: Path, request: LookRequest, *, variables: dict[str, str], tick: Tick | None, what: str
 ) -> Look:
     folder = Path(request.folder)
     if folder.exists():

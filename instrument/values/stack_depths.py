@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from types import CodeType
 
+from clew.instrument.probes.bytecode import exception_table
+
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
 _ALWAYS_JUMPS = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
@@ -26,9 +28,10 @@ def stack_depths(code: CodeType, instructions: Sequence[dis.Instruction], place_
     """Return the depth before each instruction; -1 for one that cannot be reached. `place_of` has instructions by offset."""
     found = [-1] * len(instructions)
     handlers = []
-    for entry in dis._parse_exception_table(code):  # type: ignore[attr-defined]
+    for entry in exception_table.parse(code.co_exceptiontable):
         # The handler finds the values below, where it was raised if that is wanted, and the exception.
-        handlers.append((place_of.get(entry.target, -1), entry.depth + entry.lasti + 1))
+        depth, has_position = divmod(entry.depth, 2)
+        handlers.append((place_of.get(2 * entry.target, -1), depth + has_position + 1))
     # A generator begins with the value that is sent first, which some versions do not count as pushed by an instruction.
     makes = next((one for one in instructions if one.opname == "RETURN_GENERATOR"), None)
     begins = 1 if makes is not None and not dis.stack_effect(makes.opcode) else 0

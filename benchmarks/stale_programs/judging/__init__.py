@@ -1,1 +1,1 @@
-"""Programs for judging: whoever works on the answers does not look at them."""
+"""Programs for judging the answers. Do not read them while you work on the answers."""

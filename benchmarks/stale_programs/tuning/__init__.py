@@ -1,1 +1,1 @@
-"""Programs that whoever works on the answers may look at."""
+"""Programs for tuning the answers."""

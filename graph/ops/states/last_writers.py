@@ -1,8 +1,8 @@
 """Find the states that an event depended on, and who wrote each of them last.
 
-A state is found from the source of the functions that ran: what the event's line reads, and what the calls read whose results
-the line uses. Objects are told apart by their recorded identity. So the way from the event to the state is inferred, and
-the write is recorded.
+The source of the functions that ran says which states those are: what the event's line reads, and what the calls read whose
+results the line uses. The recorded identity of an object says which object it is. So the path from the event to the state is
+inferred, and the write is recorded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_HISTORY = 8
 MOST_VALUES = 20
 """The last values of an item whose own states are looked at."""
 MOST_ITEMS = 3
-"""The items of a container of which the last write is told, where it is not known which was read."""
+"""The maximum number of items of a container that an answer lists if it does not know which one was read."""
 _LOOKUPS = frozenset({"__hash__", "__eq__"})
 """What a dict or a set calls to find an item."""
 _TAKING = frozenset({METHOD + name for name in ("pop", "popleft", "popitem")})

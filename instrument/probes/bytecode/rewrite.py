@@ -228,7 +228,7 @@ class _Writer:
         """Return the code that records a write, right before the instruction that does it."""
         self.stack = max(self.stack, self._depth + 3)
         place, probe = found.place, self._constant(found.probe)
-        value = probe  # the probe itself stands for no value
+        value = probe  # the probe itself means that there is no value
         item = b""
         match place.form:
             case Form.ATTRIBUTE if place.name == SETATTR:

@@ -44,7 +44,7 @@ def register(server: ClewServer) -> None:
                     offset = document.offset_at_position(params.range.start)
                     column = offset - (text.rfind("\n", 0, offset) + 1)
                     found += await server.work(
-                        "clew", lambda task: values.actions(server, path, text, line, column, task)
+                        "clew", lambda task: values.actions(server, path, text, line=line, column=column, task=task)
                     )
                 if _wanted(python_actions.KIND, only):
                     found += await server.work("clew", lambda _: python_actions.actions(server, path, text, line))

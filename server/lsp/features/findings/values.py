@@ -27,9 +27,7 @@ COMMAND = "clew.openValue"
 _LONGEST = 40
 
 
-def actions(  # noqa: PLR0917  # a position in a text
-    server: ClewServer, path: str, text: str, line: int, column: int, task: Task
-) -> list[types.Command]:
+def actions(server: ClewServer, path: str, text: str, *, line: int, column: int, task: Task) -> list[types.Command]:
     """Return the question about the expression at a line (from 1) and a column (from 0, in characters)."""
     session = server.session
     if not server.options.panel or not session.has_runs() or not around(outline(text), line):
