@@ -18,15 +18,7 @@ def state_claim(facts: Facts, state: StateRead) -> Claim:
     graph = facts.graph
     reader = graph.sites[graph.at("site", state.reader)].qualname if state.reader >= 0 else "the module"
     write = Writes.of(graph).at(state.row)
-    text = f"{_short(reader)} read {_changed(state, write)}, which {writer(facts, state.row)} "
-    text += "deleted" if write.deletes else "wrote"
-    if write.channel.startswith(METHOD):
-        called = f"{write.channel[1:]}({value_text(write)})"
-        text = f"{_short(reader)} read {state.name}, on which {writer(facts, state.row)} called {called}"
-    if state.by_name:
-        text = text.replace(" read ", " read, as far as the name tells, ", 1)
-    if state.unsure_item:
-        text = text.replace(f" read {state.name}", f" read an item of {state.name}, perhaps {state.name}", 1)
+    text = f"{_short(reader)} read {_read(state, write)}{_written_by(facts, state, write)}"
     text += _place(facts, state.row)
     around = caller(facts, state.row)
     text += f", called by {around}" if around else ""
@@ -40,6 +32,23 @@ def state_claim(facts: Facts, state: StateRead) -> Claim:
         text += f" {writer(facts, later)} {done} only after that{_place(facts, later)}."
         rows.append(later)
     return Claim(text, tuple(rows))
+
+
+def _read(state: StateRead, write: Write) -> str:
+    """Return the state that was read, with its value if that is known."""
+    name = state.name if state.may_miss or write.channel.startswith(METHOD) else _changed(state, write)
+    if state.by_name:
+        return f"a state called {name}, of an object that is not known"
+    return f"an item of {state.name}, perhaps {name}" if state.unsure_item else name
+
+
+def _written_by(facts: Facts, state: StateRead, write: Write) -> str:
+    who = writer(facts, state.row)
+    if state.may_miss:
+        return f"; the last recorded write, after which others may be missing, is that {who} {_done(state, write)}"
+    if write.channel.startswith(METHOD):
+        return f", on which {who} called {write.channel[1:]}({value_text(write)})"
+    return f", which {who} {'deleted' if write.deletes else 'wrote'}"
 
 
 def told_steps(facts: Facts, states: list[StateRead]) -> tuple[tuple[int, Reason, str], ...]:

@@ -60,6 +60,8 @@ class StateRead:
     """The first write of the state after the read, by another strand; empty if there was none."""
     is_own: bool = False
     """The call that read it had written it itself."""
+    may_miss: bool = False
+    """Later writes may not have been recorded."""
     unsure_item: bool = False
     """An item was read, and it may have been another one."""
 
@@ -322,6 +324,7 @@ class _Finder:
             order,
             self._later(row, frame.row),
             is_own=call == frame.call,
+            may_miss=self._writes.may_miss(rows, graph.at("ts", frame.row)),
         )
 
     def _later(self, row: int, reader: int) -> tuple[int, ...]:

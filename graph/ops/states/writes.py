@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph
-from clew.records.format.event import Kind
+from clew.records.format.event import UNFOLLOWED, Kind
 from clew.records.format.states import (
     CLOSURE,
     DELETED,
@@ -203,6 +203,30 @@ class Writes:
             if channel.isidentifier():
                 found.setdefault(channel, []).append(row)
         return found
+
+    @cached_property
+    def _losses(self) -> list[tuple[int, int]]:
+        """The time and the site of each beginning of a gap; site 0 may have lost events of any site."""
+        graph = self.graph
+        rows = (row for row in graph.rows_of([Kind.GAP]).tolist() if graph.channel(row) != UNFOLLOWED)
+        return [(graph.at("ts", row), graph.at("site", row)) for row in rows if not graph.is_over(row)]
+
+    @cached_property
+    def _sites(self) -> dict[str, set[int]]:
+        """The sites that write an attribute or a variable of a name, by channel."""
+        found: dict[str, set[int]] = {}
+        for row in self._rows.tolist():
+            found.setdefault(self.graph.channel(row), set()).add(self.graph.at("site", row))
+        return found
+
+    def may_miss(self, rows: list[int], until_ns: int) -> bool:
+        """Return whether writes of a state may be missing between the last of its rows and a time."""
+        graph, last = self.graph, rows[-1]
+        last_ns, sites = graph.at("ts", last), {graph.at("site", row) for row in rows}
+        if not self.at(last).changes_content:
+            sites |= self._sites[graph.channel(last)]
+        # A line that wrote too often is not recorded again.
+        return any(ns <= until_ns and (site in sites or (site == 0 and ns >= last_ns)) for ns, site in self._losses)
 
     def before(self, rows: list[int], reader: int) -> list[int]:
         """Return the rows that precede a reader: in its strand in the order of execution, elsewhere in time."""

@@ -238,3 +238,21 @@ def test_written_of_an_unknown_state_suggests_similar_ones(tmp_path):
 def test_written_without_writes_says_how_to_record_them(tmp_path):
     done = clew(record(tmp_path, HEAD + CART), "why", "--written", "Cart.discount")
     assert done.returncode == 2 and "clew run --writes" in done.stderr
+
+
+def test_value_is_not_told_where_later_writes_were_not_recorded(tmp_path):
+    source = """
+    class Meter:
+        def __init__(self): self.n = 0
+        def spin(self, count):
+            for i in range(count): self.n = i
+        def check(self):
+            if self.n > 5: log.error("too high")
+    meter = Meter()
+    meter.spin(4_000_000)
+    meter.check()
+    """
+    # The last budget that is given counts.
+    folder = record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes", "--budget", "1%"])
+    told = clew(folder, "why", "too high").stdout
+    assert "others may be missing" in told and "which Meter.spin wrote" not in told
