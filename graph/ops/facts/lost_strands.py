@@ -131,11 +131,22 @@ class LostStrands:
 
     def _main_threads(self, how: Literal["killed", "exited"], processes: list[Process]) -> dict[int, Lost]:
         main: dict[int, Strand] = {}
+        last: dict[int, int] = {}
         for strand in self._graph.strands:
-            if strand.kind == "thread" and strand.stop > strand.start:
+            if strand.stop == strand.start:
+                continue
+            if strand.kind == "thread":
                 main.setdefault(strand.process, strand)
-        lost = ((main[each.index], each.last_ns) for each in processes if each.index in main)
-        return {thread.index: Lost(how, thread.index, ns, (thread.stop - 1,)) for thread, ns in lost}
+            # Another thread may have recorded the last event of the process.
+            known = last.get(strand.process, -1)
+            if known < 0 or self._graph.at("ts", strand.stop - 1) > self._graph.at("ts", known):
+                last[strand.process] = strand.stop - 1
+        found: dict[int, Lost] = {}
+        for process in processes:
+            if (thread := main.get(process.index)) is not None:
+                rows = tuple(dict.fromkeys((thread.stop - 1, last[process.index])))
+                found[thread.index] = Lost(how, thread.index, process.last_ns, rows)
+        return found
 
     @cached_property
     def unexpected(self) -> dict[int, Lost]:
