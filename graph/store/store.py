@@ -29,6 +29,7 @@ from clew.graph.store.incremental_cache import discard
 from clew.graph.store.lazy_graph import StoredGraph, StoredTables
 from clew.graph.store.parquet_read import DamagedTable, sums_of
 from clew.graph.store.parquet_write import write_tables
+from clew.graph.store.program_texts import ProgramTexts
 from clew.graph.store.temp_dir import workplace
 from clew.records.errors import Problem, RunError
 from clew.records.plan.plan import Level, plain, target_from
@@ -76,6 +77,7 @@ def open_graph(
     place = moved(folder, info)
     if place is not None:
         graph.sites[:] = [replace(site, file=place(site.file)) for site in graph.sites]
+    graph.answers[ProgramTexts.NAME] = ProgramTexts(folder, info.started, place)
     return graph, problems
 
 

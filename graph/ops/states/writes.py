@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from clew.graph.model.graph import ExecutionGraph
+from clew.graph.store.program_texts import ProgramTexts
 from clew.records.format.event import UNFOLLOWED, Kind
 from clew.records.format.states import (
     CLOSURE,
@@ -161,13 +162,11 @@ class Writes:
         return found
 
     def source_of(self, file: str) -> Source | None:
-        """Return the source of a file as it is now, None if it cannot be read."""
+        """Return the source of a file as it ran, None if that is not known."""
         if file not in self._sources:
-            try:
-                with open(file, encoding="utf-8", errors="replace") as opened:
-                    self._sources[file] = parsed(opened.read())
-            except OSError:
-                self._sources[file] = None
+            texts: ProgramTexts | None = self.graph.answers.get(ProgramTexts.NAME)
+            text = texts.of(file) if texts is not None else None
+            self._sources[file] = parsed(text) if text is not None else None
         return self._sources[file]
 
     @cached_property

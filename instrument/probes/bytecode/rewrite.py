@@ -308,9 +308,8 @@ def _instrument(code: CodeType, constants: list[object], probes: Probes, make_pr
                 insertions.append(after(found, writer.probe(Kind.RESUME, code.co_stacksize), located=True))
             else:
                 start_call = writer.call(probes.start, 0)
-                if probes.states is not None:
-                    start_call += b"".join(map(writer.given, probes.states.given))
-                insertions.append(after(found, writer.probe(Kind.ENTER, 0) + start_call, located=False))
+                given = b"".join(map(writer.given, probes.states.given)) if probes.states is not None else b""
+                insertions.append(after(found, writer.probe(Kind.ENTER, 0) + given + start_call, located=False))
             resumes.append(found)
     if not resumes:
         return code.replace(co_consts=tuple(constants[: len(code.co_consts)]))

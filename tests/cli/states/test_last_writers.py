@@ -256,3 +256,10 @@ def test_value_is_not_told_where_later_writes_were_not_recorded(tmp_path):
     folder = record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes", "--budget", "1%"])
     told = clew(folder, "why", "too high").stdout
     assert "others may be missing" in told and "which Meter.spin wrote" not in told
+
+
+def test_answer_is_from_the_source_that_ran(tmp_path):
+    folder = record(tmp_path, HEAD + CART, options=["--writes"])
+    before, _ = why(folder, "negative total")
+    (folder / "app.py").write_text("# nothing of this ran\n" * 60)
+    assert why(folder, "negative total")[0] == before
