@@ -9,50 +9,18 @@ from lsprotocol import types
 from pytest_lsp import LanguageClient
 
 from tests.support.editor.lsp import SERVER, ask, begin, change, close, document, execute, hover, open_file
+from tests.support.programs.failing_shop import SHOP, line_of
+from tests.support.programs.failing_shop import TESTS as SHOP_TESTS
 from tests.support.programs.pytest_sessions import run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PATIENCE = 60
 
-SHOP = """
-class Cart:
-    def __init__(self):
-        self.prices, self.discount = [], 0
-
-    def add(self, price):
-        if price < 0:
-            raise ValueError(f"negative {price}")
-        self.prices.append(price)
-
-    def apply_coupon(self, percent):
-        self.discount += percent
-
-    def total(self):
-        return sum(self.prices) * (100 - self.discount) // 100
-"""
-TESTS = """
-import pytest
-from shop import Cart
-
-def test_sum():
-    cart = Cart()
-    cart.add(5)
-    assert cart.total() == 5
-
-def test_discount():
-    cart = Cart()
-    cart.add(100)
-    cart.apply_coupon(110)
-    assert cart.total() >= 0
-
+TESTS = f"""{SHOP_TESTS}
 @pytest.mark.parametrize("price", [-1, -2])
 def test_add(price):
     Cart().add(price)
 """
-
-
-def line_of(text: str, words: str) -> int:
-    return next(number for number, line in enumerate(text.splitlines(), 1) if words in line)
 
 
 FAILED, ADDED, RAISED = (
