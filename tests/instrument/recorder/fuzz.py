@@ -15,7 +15,8 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,9 @@ EXAMPLES = """examples:
 """
 ENDLESS_S = 60
 """A read that takes longer, even on a busy machine, counts as endless."""
+STEP = 5000
+"""The inputs between two looks at the clock."""
+TELL_EVERY_S = 60
 CHUNK, FIRST = header.CHUNK_SIZE, header.HEADER_SIZE
 
 
@@ -235,10 +239,10 @@ def _alarm(number: int, frame: object) -> None:
     raise Endless
 
 
-def fuzz(seeds: Iterable[int], only: str = "") -> dict[str, int]:
+def fuzz(seeds: Iterable[int], only: str = "") -> Counter[str]:
     """Check one input for every seed, `only` of "raw" or "packed" traces. Return counts of the results."""
     chosen = [trace for trace in traces() if not only or bool(trace.packed) == (only == "packed")]
-    told = {"inputs": 0, "readable": 0, "with problems": 0, "events": 0}
+    told = Counter({"inputs": 0, "readable": 0, "with problems": 0, "events": 0})
     before = signal.signal(signal.SIGALRM, _alarm)
     try:
         for seed in seeds:
@@ -267,6 +271,22 @@ def _keep(trace: Trace) -> Path:
     return folder
 
 
+def fuzz_for(start: int, *, inputs: int, seconds: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+    """Fuzz from the seed `start`: as many inputs as `seconds` allow, or `inputs`. Print the totals each minute and at the end."""
+    began = last = clock()
+    total: Counter[str] = Counter()
+    more = True
+    while more:
+        left = inputs - total["inputs"]
+        begin = start + total["inputs"]
+        total.update(fuzz(range(begin, begin + (STEP if seconds else min(STEP, left)))))
+        now = clock()
+        more = now - began < seconds if seconds else total["inputs"] < inputs
+        if not more or now - last >= TELL_EVERY_S:
+            print(f"{now - began:6.0f} s: {', '.join(f'{count} {what}' for what, count in total.items())}", flush=True)
+            last = now
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -281,12 +301,7 @@ def main() -> None:
         for problem in check(kept).problems:
             print(problem)
         return
-    began, seed = time.monotonic(), options.start
-    while time.monotonic() - began < options.minutes * 60 if options.minutes else seed - options.start < options.inputs:
-        step = 5000 if options.minutes else min(5000, options.start + options.inputs - seed)
-        told = fuzz(range(seed, seed + step))
-        seed += step
-        print(f"{seed - options.start:9} inputs, {time.monotonic() - began:6.0f} s: {told}", flush=True)
+    fuzz_for(options.start, inputs=options.inputs, seconds=options.minutes and options.minutes * 60)
 
 
 if __name__ == "__main__":
