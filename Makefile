@@ -13,8 +13,10 @@ SAY = @printf '\n\033[1m== %s\033[0m\n'
 
 # A folder of tests for each of them, and `make test-FOLDER`.
 PACKAGES := api cli compare esl graph instrument query records server
+# Failed and skipped tests are listed at the end.
+TOLD := -rfEs
 # `loadfile` keeps what a file of tests shares in one process.
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile -rs
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile $(TOLD)
 MINUTES ?= 10
 
 .PHONY: help setup demo test test-all test-long test-client $(PACKAGES:%=test-%) lint types imports unit journey slow sanitize sanitize-all sanitize-threads fuzz soak mutants cpython cpython-all package packages client panel vsix sdist wheels compile-commands e2e pictures bench clean
@@ -55,12 +57,12 @@ demo: setup ## record a small distributed system, ask why a write failed and whi
 #+ Test: three tiers, and their parts
 test: setup lint imports ## before a commit, about 6 minutes: all but what is slow, and one way through VS Code
 	@# The others use the time in which tests wait. Their output is printed when they end, that of the tests as they run.
-	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 unit types client journey
+	+@.ci/parts unit types client journey
 	$(SAY) "All tests passed"
 
 test-all: setup ## what `make test` leaves out, within an hour: slow tests, all editor tests, sanitizers, samples, fuzzing
-	@# The editor waits more than it works: the others run at the same time. Each one's output is printed when it ends.
-	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 slow e2e sanitize cpython package fuzz
+	@# The editor waits more than it works: the others run at the same time.
+	+@.ci/parts slow e2e sanitize cpython package fuzz
 	$(SAY) "All slow tests passed"
 
 test-long: setup ## several hours: all of CPython's tests, every package, all sanitizers, long soaks and fuzzing
@@ -109,7 +111,7 @@ slow: setup ## the slow tests, and every property with all its examples
 journey: setup ## one way through a real VS Code: a recorded error, why it happened, the panel, back to the code
 	$(SAY) "One way through a real VS Code"
 	@bash tests/e2e/install.sh
-	@$(BIN)/pytest -m journey tests/e2e -rs
+	@$(BIN)/pytest -m journey tests/e2e $(TOLD)
 
 sanitize: $(VENV)/.installed ## the C extensions under AddressSanitizer and UBSan: the tests that reach furthest into them
 	$(SAY) "AddressSanitizer and UBSan"

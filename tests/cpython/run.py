@@ -316,7 +316,7 @@ class Comparison:
 
     def tell(self, *, every: bool) -> None:
         if self.not_compared():
-            print(f"{self.name}: {self.not_compared()}", flush=True)
+            print(f"FAILED {self.name}: {self.not_compared()}", flush=True)
             return
         plain, recorded = self.reports[0]
         if not self.tests():
@@ -335,8 +335,8 @@ class Comparison:
                 print(f"    {test}: {' / '.join(map(', '.join, self.outcomes(test)))}")
         for test, (was, now) in self.differing().items():
             reason = ALLOWED.get(test)
-            print(f"  {test}: {', '.join(was)} without clew, {', '.join(now)} recorded", end="")
-            print(f" (allowed: {reason})" if reason else "")
+            told = f"{test}: {', '.join(was)} without clew, {', '.join(now)} recorded"
+            print(f"  {told} (allowed: {reason})" if reason else f"FAILED {told}")
             if reason is None:
                 details = [
                     report["details"][test]

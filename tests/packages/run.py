@@ -137,7 +137,7 @@ def compared(name: str) -> bool:
         flush=True,
     )
     for test, (was, now) in different.items():
-        print(f"  {test}: {was} without clew, {now} recorded")
+        print(f"FAILED {test}: {was} without clew, {now} recorded")
     if different or not passed:
         print(said if not passed else said_recorded)
     return bool(passed and calls) and not different
