@@ -272,7 +272,7 @@ def _keep(trace: Trace) -> Path:
 
 
 def fuzz_for(start: int, *, inputs: int, seconds: float | None, clock: Callable[[], float] = time.monotonic) -> None:
-    """Fuzz from the seed `start`: as many inputs as `seconds` allow, or `inputs`. Print the totals each minute and at the end."""
+    """Try inputs from the seed `start`: all that `seconds` allow, or `inputs`. Print totals each minute and at the end."""
     began = last = clock()
     total: Counter[str] = Counter()
     more = True
