@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from clew.graph.values.control_dependence import branches_above
+from clew.graph.values.effects.opcodes import BEGIN, FINISH, Effect, finish_other
 from clew.graph.values.flow import Call, Flow, NodeKind
 from clew.graph.values.object_state import ObjectState
-from clew.graph.values.opcode_effects import BEGIN, FINISH, Effect, finish_other
 from clew.records.values.trace_format import (
     CALL,
     CELL,

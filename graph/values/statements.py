@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from clew.graph.values.effects.stores import CALLABLE
 from clew.graph.values.flow import Flow, NodeKind
-from clew.graph.values.stores import CALLABLE
 from clew.records.values.trace_format import Instruction
 
 SourceLines = Callable[[str], Sequence[str]]

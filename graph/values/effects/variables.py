@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from clew.graph.values.effects.stores import CALLABLE, earlier
 from clew.graph.values.flow import NodeKind
-from clew.graph.values.stores import CALLABLE, earlier
 
 if TYPE_CHECKING:
     from clew.graph.values.replay import Frame, Replay

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from clew.graph.values.effects.stores import store_item
 from clew.graph.values.flow import NodeKind
-from clew.graph.values.stores import store_item
 
 if TYPE_CHECKING:
     from clew.graph.values.replay import Frame, Replay

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.graph.values.effects.stores import store_attribute, store_item
 from clew.graph.values.flow import NodeKind
 from clew.graph.values.object_state import MOST_WRITES
-from clew.graph.values.stores import store_attribute, store_item
 
 if TYPE_CHECKING:
     from clew.graph.values.replay import Frame, Replay

@@ -1,0 +1,1 @@
+"""What each instruction, call and store passes on, and so adds to the flow of values."""
