@@ -38,7 +38,7 @@ TELLING = 0.1
 OTHERS = 0.2
 """The weight of a test that failed otherwise: by an exception of another type, or from another function of the program."""
 CHANGED = 2.0
-MOST_LINES = 5
+MOST_LINES = 200
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Suspects:
     limits: tuple[str, ...] = field(default=())
     """Sentences about what the ranking misses."""
     lines: tuple[SuspectLine, ...] = ()
-    """The likeliest lines after a second look, the likeliest first."""
+    """The likeliest lines after a second look, at most `MOST_LINES`, the likeliest first."""
     look: LookEvidence | None = None
     """The evidence of the second look, if one was taken."""
 

@@ -3,16 +3,20 @@
 A value usually has more causes than a person reads. The steps are chosen one by one, the cheapest first. A cost grows along
 the way back, more so for what only selected a value than for what it was made from. State that another call wrote is cheap: a
 reader of the code cannot see it.
+
+Where other evidence tells which lines are likely to be wrong, the ways to these are chosen first. Of a long way the steps in
+the middle are left out, and the step behind them says how many.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from clew.graph.values.flow import Flow, NodeKind
+from clew.graph.values.guide import Guide
 from clew.graph.values.statements import Input, Statement, Statements, is_instance
 
 MOST_STEPS = 12
@@ -43,6 +47,8 @@ class ValueStep:
     """Whether it is why the parent's line ran, not where its value came from."""
     passed: tuple[int, ...] = ()
     """The CALLED nodes of the calls that passed the value on as an argument, from the parent back to this step."""
+    skipped: int = 0
+    """How many steps between the parent and this one were left out."""
 
     @property
     def node(self) -> int:
@@ -69,47 +75,97 @@ class _Candidate(NamedTuple):
     passed: tuple[int, ...] = ()
     again: int = 0
     """How many steps of the same place it has waited for."""
+    own_cost: float = 0.0
+    """Its cost without regard to likely lines."""
 
 
-def chain_of(flow: Flow, statements: Statements, criterion: list[int], most: int = MOST_STEPS) -> Chain:
-    """Return the steps that explain the nodes of `criterion`, at most `most` of them."""
-    chosen: list[tuple[ValueStep, float]] = []
-    waiting = [_Candidate(0.0, order, node) for order, node in enumerate(criterion)]
+class _Chosen(NamedTuple):
+    step: ValueStep
+    cost: float
+    way: int
+    """The number of the way to a likely line that ends here; -1 for none."""
+
+
+def chain_of(
+    flow: Flow,
+    statements: Statements,
+    criterion: list[int],
+    most: int = MOST_STEPS,
+    ways: Sequence[Sequence[int]] = (),
+) -> Chain:
+    """Return the steps that explain the nodes of `criterion`, at most `most` of them.
+
+    `ways` are ways to likely lines, the likeliest first: nodes from the criterion back to one of the line.
+    """
+    guide = Guide(flow, ways)
+    chosen: list[_Chosen] = []
+    waiting = [_Candidate(guide.cost(node, 0.0), order, node) for order, node in enumerate(criterion)]
     order = len(waiting)
     seen: set[int] = set()
     shown: dict[tuple[int, int], int] = {}
     """By code and instruction: how many of its steps are in the chain."""
-    while waiting and len(chosen) < most:
+    while waiting and (len(chosen) < most or waiting[0].cost < 0):
         one = heapq.heappop(waiting)
         node, parent = one.node, one.parent
-        if node in seen or (parent >= 0 and flow.kind[node] == NodeKind.CONSTANT):
+        is_target = node in guide.targets
+        if node in seen or (parent >= 0 and flow.kind[node] == NodeKind.CONSTANT and not is_target):
             # The step that read a literal shows it.
             continue
         order += 1
         location = (flow.calls[flow.call[node]].code, flow.instruction[node]) if flow.call[node] >= 0 else (-1, node)
         repeated = shown.get(location, 0) - one.again
-        if parent >= 0 and repeated > 0:
+        if parent >= 0 and repeated > 0 and one.cost >= 0:
             # A loop runs a line many times: other lines come first.
-            late = one._replace(cost=one.cost + _REPEATED * repeated, order=order, again=shown[location])
+            cost = one.cost + _REPEATED * repeated
+            late = one._replace(cost=cost, own_cost=cost, order=order, again=shown[location])
             heapq.heappush(waiting, late)
             continue
         seen.add(node)
         statement = statements.of(node)
         place, via, passed = parent, one.explains, one.passed
-        above = chosen[parent][0] if parent >= 0 else None
-        if one.is_control or not (
-            _is_read(flow, statement) if above is None else _is_passed_on(flow, statement, above)
+        above = chosen[parent].step if parent >= 0 else None
+        if (
+            one.is_control
+            or is_target
+            or not (_is_read(flow, statement) if above is None else _is_passed_on(flow, statement, above))
         ):
             place, via, passed = len(chosen), None, ()
-            chosen.append((ValueStep(statement, parent, one.explains, one.is_control, one.passed), one.cost))
+            step = ValueStep(statement, parent, one.explains, one.is_control, one.passed)
+            chosen.append(_Chosen(step, one.own_cost, guide.targets.get(node, -1)))
             shown[location] = shown.get(location, 0) + 1
         elif flow.kind[node] == NodeKind.PARAMETER:
             passed = (*passed, flow.calls[flow.call[node]].node)
-        for weight, cause, read, is_control in _causes(flow, statement):
+        causes = list(_causes(flow, statement))
+        known = {cause for _, cause, _, _ in causes}
+        causes += [
+            (_OTHER, cause, None, flow.control[node] == cause) for cause in guide.next(node) if cause not in known
+        ]
+        for weight, cause, read, is_control in causes:
             order += 1
-            made = _Candidate(one.cost + weight, order, cause, place, via or read, False, passed)
+            cost = one.own_cost + weight
+            made = _Candidate(guide.cost(cause, cost), order, cause, place, via or read, False, passed, 0, cost)
             heapq.heappush(waiting, made._replace(explains=None, is_control=True, passed=()) if is_control else made)
-    return Chain(_in_reading_order(chosen), len(waiting))
+    kept = _kept(chosen, most)
+    return Chain(_in_reading_order(chosen, kept), len(waiting) + len(chosen) - len(kept))
+
+
+def _kept(chosen: Sequence[_Chosen], most: int) -> list[int]:
+    """Return the places of the steps to show: those asked about, those of likely lines and before them, then the cheapest."""
+    if len(chosen) <= most:
+        return list(range(len(chosen)))
+    before_likely = {one.step.parent for one in chosen if one.way >= 0}
+
+    def rank(place: int) -> tuple[int, int, float, int]:
+        one = chosen[place]
+        if one.step.parent < 0:
+            group = 0
+        elif one.way >= 0:
+            group = 1
+        else:
+            group = 2 if place in before_likely else 3
+        return group, one.way, one.cost, place
+
+    return sorted(sorted(range(len(chosen)), key=rank)[:most])
 
 
 def _is_passed_on(flow: Flow, statement: Statement, above: ValueStep) -> bool:
@@ -176,16 +232,24 @@ def _cost(flow: Flow, node: int, one: Input) -> float:
     return _OTHER
 
 
-def _in_reading_order(chosen: list[tuple[ValueStep, float]]) -> tuple[ValueStep, ...]:
+def _in_reading_order(chosen: Sequence[_Chosen], kept: Sequence[int]) -> tuple[ValueStep, ...]:
     """Put each step's causes behind it, the cheapest first, and renumber the parents."""
+    shown = set(kept)
+    steps: dict[int, ValueStep] = {}
     children: dict[int, list[int]] = {}
-    for place, (step, _) in enumerate(chosen):
-        children.setdefault(step.parent, []).append(place)
+    for place in kept:
+        parent, skipped = chosen[place].step.parent, 0
+        while parent >= 0 and parent not in shown:
+            parent, skipped = chosen[parent].step.parent, skipped + 1
+        step = replace(chosen[place].step, parent=parent, skipped=skipped)
+        # The name that the parent had for the value is that of the step left out.
+        steps[place] = replace(step, explains=None, passed=(), is_control=False) if skipped else step
+        children.setdefault(parent, []).append(place)
     order: list[int] = []
-    waiting = list(reversed(children.get(-1, [])))
+    waiting = sorted(children.get(-1, []), reverse=True)
     while waiting:
         place = waiting.pop()
         order.append(place)
-        waiting += sorted(children.get(place, []), key=lambda one: chosen[one][1], reverse=True)
+        waiting += sorted(children.get(place, []), key=lambda one: chosen[one].cost, reverse=True)
     number = {place: at for at, place in enumerate(order)}
-    return tuple(replace(chosen[place][0], parent=number.get(chosen[place][0].parent, -1)) for place in order)
+    return tuple(replace(steps[place], parent=number.get(steps[place].parent, -1)) for place in order)

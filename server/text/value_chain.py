@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clew.graph.values.chain import ValueStep
+from clew.graph.values.deciding_branch import deciding_branch
 from clew.graph.values.flow import Call, Flow, NodeKind
 from clew.graph.values.omissions import Omission
 from clew.graph.values.statements import Input, Statements
@@ -98,6 +99,8 @@ class ValueWords:
     def sentence(self, step: ValueStep) -> str:
         """Return the sentence of a step, without its place and full stop."""
         text = self._sentence(step)
+        if step.skipped:
+            return f"{units.count(step.skipped, 'step')} further back: {text}"
         name = step.explains.name if step.explains is not None else ""
         passed = [f"{self.function(self._caller(node))} ({self.place(node)})" for node in step.passed if node]
         if name and passed:
@@ -119,6 +122,8 @@ class ValueWords:
         because = self._because(step)
         if kind == NodeKind.BRANCH:
             return self._branch(step)
+        if kind == NodeKind.CALLED:
+            return f"{self.function(call)} called {self._callee(node)}{because}"
         if kind == NodeKind.RAISED:
             return f"{self.function(call)} raised {self._value_of(node)}{because}"
         if kind == NodeKind.RESULT:
@@ -151,6 +156,10 @@ class ValueWords:
 
     def _caller(self, called: int) -> Call:
         return self.flow.calls[self.flow.call[called]]
+
+    def _callee(self, called: int) -> str:
+        """Return the call that a CALLED node began."""
+        return next((self.call(one) for one in self.flow.calls if one.node == called), self._statements.segment(called))
 
     def _instruction(self, node: int) -> str:
         return self.flow.code_of(node).instructions[self.flow.instruction[node]].name
@@ -232,6 +241,22 @@ class ValueWords:
         code = flow.code_of(node)
         return f"{code.module}:{code.name}"
 
+    def unreached(self, file: str, function: str, line: int) -> str:
+        """Return why a function that ran did not reach a line, as the end of a sentence; "" if that is not known."""
+        codes = (
+            number
+            for number, one in enumerate(self._trace.codes)
+            if one.file == file and one.name.replace(".<locals>", "") == function.replace(".<locals>", "")
+        )
+        return self.decided(deciding_branch(self.flow, codes, line))
+
+    def decided(self, branch: int) -> str:
+        """Return what a branch decided, as the end of a sentence about what did not run; "" for no branch."""
+        if not branch:
+            return ""
+        statement = self._statements.of(branch)
+        return f": {self._branch(ValueStep(statement, -1, None))} ({self.place(branch)})"
+
     def omission(self, one: Omission) -> str:
         """Say what a function left undone."""
         call = self.flow.calls[one.call]
@@ -239,7 +264,8 @@ class ValueWords:
         if one.is_idle:
             return f"{self.call(call)} changed nothing, neither {owner} nor anything else"
         if one.line:
-            return f"{self.call(call)} did not reach line {one.line}, which sets {owner}"
+            because = self.decided(deciding_branch(self.flow, [call.code], one.line, call.number))
+            return f"{self.call(call)} did not reach line {one.line}, which sets {owner}{because}"
         return f"{self.call(call)} did not set {owner}"
 
     def call_location(self, one: Omission) -> Location:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.compare.failures.earlier_sessions import comparable
+from clew.compare.failures.likely_ways import likely_ways
 from clew.compare.failures.look_evidence import LookEvidence, in_tests, look_evidence
 from clew.compare.failures.ranking import Suspect, SuspectLine, Suspects, alike, failed_tests, suspects_of
 from clew.compare.failures.recorded_tests import Function, RecordedTests, tests_of
@@ -15,6 +16,7 @@ from clew.compare.failures.similar_tests import SimilarTest, similar_tests
 from clew.compare.failures.unreached import Unreached, unreached
 from clew.graph.model.open_run import OpenRun
 from clew.graph.render.library import library_place
+from clew.graph.values.chain import MOST_STEPS
 from clew.graph.values.slice_distance import slice_distances
 from clew.records.errors import ClewError
 from clew.records.format.failed_phase import FailedPhase
@@ -24,12 +26,14 @@ from clew.server.protocol.views.answer import FailedTest, SuspectedLine, TestSus
 from clew.server.protocol.views.value import Omitted
 from clew.server.session.session import Cancelled, Session, Task
 from clew.server.text import units
-from clew.server.views.value import ValueQuestion, explained, look
+from clew.server.text.value_chain import ValueWords
+from clew.server.views.value import ValueQuestion, asked_about, explained, look
 
 if TYPE_CHECKING:
     from clew.query.api import Run
 
 MOST_SUSPECTS = 10
+MOST_LINES = 5
 MOST_TESTS = 10
 LONG_S = 30.0
 """A second look that takes longer is not taken without a word."""
@@ -52,7 +56,15 @@ def failed_test(session: Session, run: OpenRun, node: str, task: Task) -> Failed
     return _answer(tests, found[-1]) if found else None
 
 
-def looked_test(session: Session, run: Run, node: str, task: Task, *, may_take_long: bool = False) -> FailedTest | None:
+def looked_test(
+    session: Session,
+    run: Run,
+    node: str,
+    task: Task,
+    *,
+    may_take_long: bool = False,
+    most_steps: int = MOST_STEPS,
+) -> FailedTest | None:
     """Return the answer for the test with an id after a second look at it, or why there is none. Raises `Cancelled`.
 
     A second look that would take long is taken only if the user asks for it.
@@ -71,6 +83,7 @@ def looked_test(session: Session, run: Run, node: str, task: Task, *, may_take_l
         )
     question = ValueQuestion(
         test=node,
+        most=most_steps,
         compared=tuple(one.test for one in similar),
         expected=f", which will take about {units.duration(round(seconds) * 1e9)}",
     )
@@ -80,17 +93,22 @@ def looked_test(session: Session, run: Run, node: str, task: Task, *, may_take_l
         raise
     except ClewError as error:
         return replace(_answer(tests, test), noValue=f"No second look: {error}.")
-    value, why_not = None, ""
-    nodes: tuple[int, ...] = ()
+    criterion, why_not = None, ""
     try:
-        value, criterion = explained(run, looked, question)
-        nodes = criterion.nodes
+        criterion = asked_about(run, looked, question)
     except ClewError as error:
         why_not = f"The second look tells no value: {error}."
-    evidence = look_evidence(
-        looked.flow.lines(), slice_distances(looked.flow, nodes), similar, read_compared_tests(looked.folder)
+    distances = slice_distances(looked.flow, criterion.nodes if criterion is not None else ())
+    evidence = look_evidence(looked.flow.lines(), distances, similar, read_compared_tests(looked.folder))
+    suspects = suspects_of(tests, test, evidence)
+    ways = likely_ways(suspects.lines, evidence, distances)
+    value = explained(run, looked, question, criterion, ways) if criterion is not None else None
+    words = ValueWords(looked.flow, looked.statements, base=run.info.workspace)
+    answer = replace(
+        _answer_of(suspects),
+        lines=[_line(one, evidence, session) for one in suspects.lines[:MOST_LINES]],
+        unreached=[_unreached(tests, one, words) for one in unreached(evidence, tests.is_program)],
     )
-    answer = _answer(tests, test, evidence, session)
     return replace(answer, value=value, noValue=why_not)
 
 
@@ -125,10 +143,11 @@ def _tests(session: Session, run: OpenRun, task: Task) -> RecordedTests:
         return tests
 
 
-def _answer(
-    tests: RecordedTests, test: int, evidence: LookEvidence | None = None, session: Session | None = None
-) -> FailedTest:
-    found = suspects_of(tests, test, evidence)
+def _answer(tests: RecordedTests, test: int) -> FailedTest:
+    return _answer_of(suspects_of(tests, test))
+
+
+def _answer_of(found: Suspects) -> FailedTest:
     return FailedTest(
         test=found.node,
         outcome=found.outcome,
@@ -139,15 +158,11 @@ def _answer(
         raised=_raised(found.failed),
         moreSuspects=max(0, len(found.suspects) - MOST_SUSPECTS),
         limits=[units.printable(limit) for limit in found.limits],
-        lines=[_line(one, evidence, session) for one in found.lines] if evidence is not None else [],
-        unreached=[_unreached(tests, one) for one in unreached(evidence, tests.is_program)]
-        if evidence is not None
-        else [],
     )
 
 
-def _line(one: SuspectLine, look: LookEvidence, session: Session | None) -> SuspectedLine:
-    text = session.text(one.function.file) if session is not None else None
+def _line(one: SuspectLine, look: LookEvidence, session: Session) -> SuspectedLine:
+    text = session.text(one.function.file)
     lines = text.split("\n") if text is not None else []
     return SuspectedLine(
         location=Location(one.function.file, one.line),
@@ -157,7 +172,7 @@ def _line(one: SuspectLine, look: LookEvidence, session: Session | None) -> Susp
     )
 
 
-def _unreached(tests: RecordedTests, one: Unreached) -> Omitted:
+def _unreached(tests: RecordedTests, one: Unreached, words: ValueWords) -> Omitted:
     file, name = one.function
     module = next((each.module for each in tests.functions if each[:2] == one.function), "")
     title = _title(Function(file, name, one.line, module))
@@ -165,7 +180,7 @@ def _unreached(tests: RecordedTests, one: Unreached) -> Omitted:
     text = (
         f"{title} did not run, and {of} called it"
         if one.is_function
-        else (f"{title} did not reach line {one.line}, which {of} that called it ran")
+        else f"{title} did not reach line {one.line}, which {of} that called it ran{words.unreached(file, name, one.line)}"
     )
     return Omitted(units.printable(text), Location(file, one.line))
 

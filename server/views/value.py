@@ -6,6 +6,7 @@ import hashlib
 import os
 import shlex
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,17 +94,23 @@ def look(session: Session, run: Run, question: ValueQuestion, task: Task) -> Loo
     return Looked(folder, flow, Statements(flow, _Source(session)))
 
 
-def explained(run: Run, looked: Looked, question: ValueQuestion) -> tuple[ValueAnswer, Criterion]:
-    """Return the answer of a second look, and the nodes that are asked about. Raises `NoSuchValue` and `NothingFound`."""
-    flow, statements = looked.flow, looked.statements
-    criterion = _criterion(run, flow, statements, question)
-    chain = chain_of(flow, statements, list(criterion.nodes), question.most)
-    return _answer(run, statements, criterion, chain, question), criterion
+def asked_about(run: Run, looked: Looked, question: ValueQuestion) -> Criterion:
+    """Return the values that a question asks about. Raises `NoSuchValue` and `NothingFound`."""
+    return _criterion(run, looked.flow, looked.statements, question)
+
+
+def explained(
+    run: Run, looked: Looked, question: ValueQuestion, criterion: Criterion, ways: Sequence[Sequence[int]] = ()
+) -> ValueAnswer:
+    """Return the answer of a second look; `ways` lead back to likely lines, the likeliest first."""
+    chain = chain_of(looked.flow, looked.statements, list(criterion.nodes), question.most, ways)
+    return _answer(run, looked.statements, criterion, chain, question)
 
 
 def value_answer(session: Session, run: Run, question: ValueQuestion, task: Task) -> ValueAnswer:
     """Take a second look and answer. Raises `SecondLookError`, `NoSuchValue`, `NothingFound` and `Cancelled`."""
-    return explained(run, look(session, run, question, task), question)[0]
+    looked = look(session, run, question, task)
+    return explained(run, looked, question, asked_about(run, looked, question))
 
 
 def value_view(session: Session, params: ValueParams, task: Task) -> ValueResult:

@@ -65,7 +65,8 @@ STEPS = 1000
     "--steps",
     "steps_at_most",
     type=click.IntRange(2),
-    help="Also print the recorded chain, shortened in the middle to at most this many steps.",
+    help="Also print the recorded chain, shortened in the middle to at most this many steps. With --test, "
+    "the chain of values has as many, too.",
 )
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the answer in Markdown, for a ticket.")
 @absence_options
@@ -215,7 +216,8 @@ def why(
     }
     of_test = None
     if found.test and test is not None and again is not False:
-        of_test = looked_test(session, found.run, found.test, Task(say_phase), may_take_long=bool(again))
+        most = {"most_steps": steps_at_most} if steps_at_most else {}
+        of_test = looked_test(session, found.run, found.test, Task(say_phase), may_take_long=bool(again), **most)
     elif found.test:
         of_test = failed_test(session, found.run, found.test, Task())
     if of_test is not None:

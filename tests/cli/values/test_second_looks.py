@@ -115,8 +115,13 @@ def test_values_suspects_and_lines_are_one_answer(session):
 def test_branch_that_passing_tests_took_is_told(session):
     failed = asked(session, "--test", "test_price[200]")
     told = [one["text"] for one in failed["unreached"]]
-    assert "shop.rate did not reach line 26, which 2 of 2 similar passing tests that called it ran" in told
+    reason = "country == \"de\" was False, because country is 'DE' (shop.py:25)"
+    assert f"shop.rate did not reach line 26, which 2 of 2 similar passing tests that called it ran: {reason}" in told
     assert failed["suspects"][0]["title"] in ("shop.price", "shop.rate")
+
+
+def test_number_of_steps_holds_for_the_chain_of_values(session):
+    assert len(asked(session, "--test", "test_price[200]", "--steps", "2")["value"]["steps"]) == 2
 
 
 def test_line_of_a_suspect_tells_in_which_tests_it_ran(session):
