@@ -73,6 +73,9 @@ def install_causality(plan: Plan) -> None:
         if name not in _installed:
             _installed.add(name)
             install(f"the causality of {name}", f"clew.instrument.adapters.{adapters.MODULES.get(name, name)}")
+    if plan.writes or "stored" in _installed:
+        _installed.add("stored")
+        install("rows and keys", "clew.instrument.adapters.databases.stored_accesses", plan.writes)
     if "unfollowed" not in _installed:
         _installed.add("unfollowed")
         install("what is not followed", "clew.instrument.adapters.facts.unfollowed")

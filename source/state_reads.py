@@ -50,6 +50,7 @@ class Call:
     name: str
     """The function's or method's own name."""
     line: int
+    last_line: int
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ class _Reader:
 
     def read(self, expressions: list[ast.expr], line: int) -> Reads:
         paths: dict[tuple[str, tuple[Step, ...]], Path] = {}
-        calls: dict[str, Call] = {}
+        calls: dict[tuple[str, int], Call] = {}
         names: list[str] = []
         queue = list(expressions)
         while queue:
@@ -202,7 +203,9 @@ class _Reader:
                     function = node.func
                     called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
                     if called:
-                        calls.setdefault(called, Call(called, node.lineno))
+                        calls.setdefault(
+                            (called, node.lineno), Call(called, node.lineno, node.end_lineno or node.lineno)
+                        )
                 is_read = (
                     isinstance(node, ast.Attribute | ast.Subscript | ast.Name)
                     and (isinstance(node.ctx, ast.Load) or id(node) in self._updated)

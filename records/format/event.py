@@ -85,6 +85,8 @@ class Kind(enum.IntEnum):
     # States: what functions write, and which objects they get; see `clew.records.format.states`. No scope, no edge.
     WRITE = 37  # the object `key` is written: `channel` is the attribute, method or variable, text the new value
     GIVEN = 38  # the call got the object `key` as its parameter or closure variable `channel`
+    # A row of a database or a key of a server, by which processes share a state; see `clew.records.format.stored_states`.
+    ACCESS = 39  # the stored state `key` is read or written, or a transaction of the connection `key` ends
 
     # Definitions; only in definition chunks, with `site` 0 and the defined id in `key`.
     SITE = 64  # text is JSON, see `SiteInfo`
@@ -96,6 +98,7 @@ class Kind(enum.IntEnum):
 
 FACTS = frozenset({
     Kind.WAIT, Kind.WAKE, Kind.HOLD, Kind.RETURN, Kind.EXCEPTION, Kind.CANCEL, Kind.ENDED, Kind.OUTPUT, Kind.WRITE, Kind.GIVEN,
+    Kind.ACCESS,
 })  # fmt: skip
 CALLS = frozenset({Kind.ENTER, Kind.EXIT, Kind.UNWIND, Kind.SUSPEND, Kind.RESUME})
 

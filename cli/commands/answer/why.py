@@ -55,7 +55,8 @@ STEPS = 1000
 @click.option(
     "--written",
     metavar="STATE",
-    help="List who wrote an attribute or a variable, such as Cart.discount, in a run recorded with --writes.",
+    help="List who wrote an attribute, a variable, a table or a key, such as Cart.discount or stock['tea'], in a run "
+    "recorded with --writes.",
 )
 @click.option("--failed", is_flag=True, help="List the suspects of every failed test of the run.")
 @click.option("--all", "every", is_flag=True, help="Explain every matching log line, not only the newest.")

@@ -109,11 +109,13 @@ def _followed(trail: Trail, tell: Tell, baseline: ExecutionGraph | None) -> Answ
         others = tuple(dict.fromkeys(other for _, other in matched[1:] if other is not finding))
         return Answer(event, finding.claims, finding.certainty, finding.inferred_from, "", finding, steps, more, others)
     found = _nearest(trail, positions, tell)
-    states = [] if _chain_with_state(trail) else _states(trail)
+    states, recorded = _states(trail), _chain_with_state(trail)
+    if recorded:
+        states = [state for state in states if state.stored is not None]
     changed = [state for state in states if not state.is_initial]
     changed = [state for state in changed if not state.is_own] or changed
     if found is not None:
-        found = _with_state(trail, found, changed)
+        found = _with_key(trail, found, changed, recorded) if recorded else _with_state(trail, found, changed)
         return replace(found, others=tuple(dict.fromkeys(other for _, other in matched)))
     if changed:
         return _written(trail, changed[:MOST_STATES])
@@ -151,6 +153,26 @@ def _with_state(trail: Trail, found: Answer, states: list[StateRead]) -> Answer:
     steps, more = steps_of(trail, trail.told(told_steps(trail.facts, states[:MOST_STATES])))
     return replace(
         found, verdict=claims, certainty="inferred", basis=found.basis or BASIS, steps=steps, more_steps=more
+    )
+
+
+def _with_key(trail: Trail, found: Answer, states: list[StateRead], chain: list[Position]) -> Answer:
+    """Tell the write of a key instead of the recorded edge of the same value, which does not know the key and other writers."""
+    graph = trail.graph
+    writers = {graph.owner_of(int(graph.edge_src[step.edge])) for step in chain if _is_state(trail, step)}
+    same = [state for state in states if graph.owner_of(state.row) in writers]
+    if not same:
+        return found
+    raised = _exception_claims(trail)[:1]
+    claims = (*raised, *(state_claim(trail.facts, state) for state in (*same, *states)))
+    steps, more = steps_of(trail, trail.told(told_steps(trail.facts, same[:1])))
+    return replace(
+        found,
+        verdict=tuple(dict.fromkeys(claims))[:MOST_CLAIMS],
+        steps=steps,
+        more_steps=more,
+        certainty="recorded",
+        basis="",
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from clew.graph.model.graph import I64, ExecutionGraph
 from clew.graph.ops.slicing.interval import Slice, slice_events
+from clew.graph.ops.states.stored import Seen, StoredStates
 from clew.graph.ops.states.writes import Writes
 from clew.records.format.event import Kind
 from clew.records.format.states import CLOSURE, GLOBAL, ITEM, METHOD
@@ -64,12 +65,14 @@ class StateRead:
     """Later writes may not have been recorded."""
     unsure_item: bool = False
     """An item was read, and it may have been another one."""
+    stored: Seen | None = None
+    """Of a row of a database or a key of a server, the recorded read; then `row` is not a WRITE."""
 
 
 def states_before(graph: ExecutionGraph, event: int) -> list[StateRead]:
     """Return the states that an event depended on, the likeliest reason first: written last, and not when it was created."""
     writes = Writes.of(graph)
-    if not writes:
+    if not writes and not StoredStates.of(graph):
         return []
     finder = _Finder(writes, event)
     found: dict[int, StateRead] = {}
@@ -138,6 +141,7 @@ class _Finder:
 
     def _in_frame(self, frame: _Frame, depth: int) -> Iterator[StateRead]:
         yield from self._paths(frame)
+        yield from self._stored(frame)
         if depth >= DEEPEST:
             return
         # A property is read like an attribute.
@@ -175,6 +179,23 @@ class _Finder:
     @cached_property
     def _enters(self) -> I64:
         return self._graph.rows_of([Kind.ENTER])
+
+    def _stored(self, frame: _Frame) -> Iterator[StateRead]:
+        """Yield the rows and keys that a frame read: at the calls that matter, else the last ones before its row."""
+        graph, states = self._graph, StoredStates.of(self._graph)
+        reads = [row for row in states.reads_of(frame.call, graph.at("strand", frame.row)) if row < frame.row]
+        lines = {line for call in frame.reads.calls for line in range(call.line, call.last_line + 1)}
+        reads = [row for row in reads if graph.sites[graph.at("site", row)].line in lines] or reads
+        named = [row for row in reads if any(map(self._is_named, states.at(row).row.values()))]
+        for read in reversed((named or reads)[-LATEST:]):
+            for seen in states.seen(read):
+                call = graph.owner_of(seen.write)
+                later = states.after(seen)
+                yield StateRead(
+                    seen.name, seen.write, frame.call, seen.history, is_initial=False, by_name=False,
+                    order=self._order(seen.write, frame), later=() if later < 0 else (later,),
+                    is_own=call == frame.call, unsure_item=seen.unsure, stored=seen,
+                )  # fmt: skip
 
     # ---- From a path in the source to writes ----
 
@@ -310,9 +331,6 @@ class _Finder:
         row = rows[-1]
         call = graph.owner_of(row)
         initial = call >= 0 and graph.sites[graph.at("site", call)].qualname.endswith(".__init__")
-        order: Literal["same", "before", "unordered"] = "same"
-        if graph.at("strand", row) != graph.at("strand", frame.row):
-            order = "before" if self._is_before(row) else "unordered"
         history = tuple(reversed(rows[-MOST_HISTORY:]))
         return StateRead(
             name,
@@ -321,11 +339,16 @@ class _Finder:
             history,
             initial,
             by_name,
-            order,
+            self._order(row, frame),
             self._later(row, frame.row),
             is_own=call == frame.call,
             may_miss=self._writes.may_miss(rows, graph.at("ts", frame.row)),
         )
+
+    def _order(self, row: int, frame: _Frame) -> Literal["same", "before", "unordered"]:
+        if self._graph.at("strand", row) == self._graph.at("strand", frame.row):
+            return "same"
+        return "before" if self._is_before(row) else "unordered"
 
     def _later(self, row: int, reader: int) -> tuple[int, ...]:
         """Return the first write of the same state after a read, by another strand."""

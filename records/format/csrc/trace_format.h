@@ -97,6 +97,7 @@ enum kind {
     KIND_OUTPUT = 36,
     KIND_WRITE = 37,
     KIND_GIVEN = 38,
+    KIND_ACCESS = 39,
     KIND_SITE = 64,
     KIND_STRING = 65,
     KIND_THREAD = 66,

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
+from clew.instrument.adapters.databases.sqlite_connections import Connections
 from clew.instrument.adapters.patching import adapter_site, around, when_imported
 from clew.instrument.recorder import redaction
 from clew.instrument.recorder.core import core
@@ -43,16 +44,20 @@ _ADDS_ANOTHER = re.compile(rf"{_SPACE}(?:ATTACH\b|CREATE\s+TEMP)", re.IGNORECASE
 _IN_SCRIPT = re.compile(r"\bATTACH\b|\bTEMP", re.IGNORECASE)
 
 
-class _Database(NamedTuple):
+class Database(NamedTuple):
     """What a connection is connected to."""
 
     key: int
     about: bytes
     """Members of a WAIT's text."""
     limit: float | None
+    file: tuple[int, int]
+    """Its device and its inode."""
+    name: str
+    """The file's name, redacted."""
 
 
-_databases: dict[int, _Database] = {}
+databases: dict[int, Database] = {}
 """The databases of the open connections, by the addresses of these."""
 _writers: dict[int, int] = {}
 """The address of the connection that has a database's lock, by the key of the database."""
@@ -62,8 +67,14 @@ _waits: dict[tuple[int, int], tuple[int, int, int, int]] = {}
 """The waits that last, by thread and connection."""
 
 
+_installed: list[bool] = []
+
+
 def install() -> None:
-    when_imported("_sqlite3", _patch)
+    """Install the hooks once."""
+    if not _installed:
+        _installed.append(True)
+        when_imported("_sqlite3", _patch)
 
 
 def _patch(module: Any) -> None:
@@ -123,7 +134,7 @@ def _unless_reading_before(function: Callable[..., None]) -> Callable[..., None]
 
 def _forget_all() -> None:
     """A child must not use the connections of its parent."""
-    for known in (_databases, _writers, _writing, _waits):
+    for known in (databases, _writers, _writing, _waits):
         known.clear()
 
 
@@ -131,27 +142,23 @@ class _Hooks:
     """What is called around the functions of the module `_sqlite3`."""
 
     def __init__(self, module: Any) -> None:
-        self._connection: type = module.Connection
-        # The program's subclasses may have attributes of these names.
-        self._of_cursor = module.Cursor.connection.__get__
-        self._in_transaction = module.Connection.in_transaction.__get__
-        autocommit = getattr(module.Connection, "autocommit", None)  # from 3.12 on
-        self._autocommit = None if autocommit is None else autocommit.__get__
+        self._connections = Connections(module)
         self._channel = intern(CHANNEL)
         self._site = adapter_site(module.Connection.commit)
 
     def connected(self, connection: Any, database: Any, timeout: Any = _TIMEOUT, *others: Any, **options: Any) -> None:
-        if not isinstance(connection, self._connection):
+        if not self._connections.is_one(connection):
             return
         address = id(connection)
         self._forget(address)  # that of one that was dropped without being closed
         name = _file(database, options.get("uri", len(others) > 5 and others[5]))
         if name and core.active():
             found = os.stat(name)
-            key = key_of(CHANNEL, (found.st_dev, found.st_ino))
-            shown = encode_basestring_ascii(redaction.current().text(os.path.basename(name)))
+            file = (found.st_dev, found.st_ino)
+            shown = redaction.current().text(os.path.basename(name))
             limit = float(timeout) if type(timeout) in (int, float) else None
-            _databases[address] = _Database(key, f'"name":{shown},"capacity":1,'.encode(), limit)
+            about = f'"name":{encode_basestring_ascii(shown)},"capacity":1,'.encode()
+            databases[address] = Database(key_of(CHANNEL, file), about, limit, file, shown)
 
     def before(self, subject: Any, sql: Any) -> None:
         address, database = self._of(subject)
@@ -178,7 +185,7 @@ class _Hooks:
             core.wake(wait, "" if result is not None else "timeout" if database.key in _writers else "failed")
         if type(sql) is str and _ADDS_ANOTHER.match(sql):
             self._forget(address)
-        elif self._has_no_lock(self._connection_of(subject)):
+        elif self._has_no_lock(self._connections.of(subject)):
             self._release(address, database)
         elif result is not None and _writers.get(database.key) != address and _is_write(sql):
             self._take(address, database)
@@ -196,40 +203,37 @@ class _Hooks:
         if database is not None and _writers.get(database.key) == address and self._has_no_lock(connection):
             self._release(address, database)
 
-    def _of(self, subject: Any) -> tuple[int, _Database | None]:
+    def _of(self, subject: Any) -> tuple[int, Database | None]:
         """Return the address of the connection of a call, and its database if that is known."""
-        address = id(self._connection_of(subject))
-        return address, _databases.get(address)
-
-    def _connection_of(self, subject: Any) -> Any:
-        return subject if isinstance(subject, self._connection) else self._of_cursor(subject)
+        address = id(self._connections.of(subject))
+        return address, databases.get(address)
 
     def _has_no_lock(self, connection: Any) -> bool:
         """Return whether a connection certainly has no lock. With `autocommit=False`, a transaction follows each other."""
         try:
-            if self._autocommit is not None and self._autocommit(connection) is False:
-                return True
-            return not self._in_transaction(connection)
+            return self._connections.is_always_in_transaction(connection) or not self._connections.is_in_transaction(
+                connection
+            )
         except Exception:  # it is closed
             return True
 
-    def _take(self, address: int, database: _Database) -> None:
+    def _take(self, address: int, database: Database) -> None:
         writer = _writers.get(database.key)
         if writer is not None:
             self._give(writer, database)  # it has just given the lock back, or was dropped
         _writers[database.key] = address
         core.hold(self._channel, database.key, self._site, f',"capacity":1,"item":{address}'.encode())
 
-    def _release(self, address: int, database: _Database) -> None:
+    def _release(self, address: int, database: Database) -> None:
         if _writers.get(database.key) == address:
             del _writers[database.key]
             self._give(address, database)
 
-    def _give(self, address: int, database: _Database) -> None:
+    def _give(self, address: int, database: Database) -> None:
         core.emit(Kind.RETURN, self._site, database.key, self._channel, f'{{"item":{address}}}'.encode())
 
     def _forget(self, address: int) -> None:
-        database = _databases.pop(address, None)
+        database = databases.pop(address, None)
         if database is not None:
             self._release(address, database)
 

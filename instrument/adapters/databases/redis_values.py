@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from clew.instrument.adapters.databases import redis_keys, stored_accesses
 from clew.instrument.adapters.patching import adapter_site, hook, hook_return, when_imported
 from clew.instrument.recorder.core import core
 from clew.instrument.recorder.interned_strings import intern
@@ -82,7 +83,9 @@ def _patch_receivers(module: Any) -> None:
     execute = module.Redis.execute_command
     site, value = adapter_site(execute), intern("redis.value")
 
-    def returned(result: Any, _client: Any, words: tuple[Any, ...]) -> None:
+    def returned(result: Any, client: Any, words: tuple[Any, ...]) -> None:
+        if stored_accesses.is_on():
+            redis_keys.record_command(client, words, result, site)
         if result is not None and core.active():
             command = words[0]
             if command in _POPS:
@@ -102,6 +105,15 @@ def _patch_receivers(module: Any) -> None:
                         core.emit(_USE, site, _key("redis.value", (name, each)), value)
 
     hook_return(execute, returned, parameters=2)
+
+    def sent(results: Any, pipeline: Any, _connection: Any, commands: Any) -> None:
+        if stored_accesses.is_on():
+            redis_keys.record_pipeline(pipeline, commands, results, site)
+
+    for name in ("_execute_transaction", "_execute_pipeline"):
+        function = getattr(module.Pipeline, name, None)  # not in every version
+        if function is not None:
+            hook_return(function, sent, parameters=3)
     handle = module.PubSub.handle_message
     at_message = adapter_site(handle)
 

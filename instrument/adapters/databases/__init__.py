@@ -1,0 +1,1 @@
+"""Causality and states through databases and servers of keys."""
