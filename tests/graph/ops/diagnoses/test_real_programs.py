@@ -15,6 +15,13 @@ def test_real_program_of_every_seed_compiles(kind):
             compile(real_program(kind, seed, fault)[1], kind, "exec")
 
 
+@pytest.mark.parametrize("fault", [True, False])
+def test_no_noise_writes_while_a_program_forks(fault):
+    for seed in range(30):
+        main = real_program("lock-held-at-fork", seed, fault)[1].partition("\ndef main():")[2]
+        assert "each.start()" not in main or main.index("each.join()") < main.index("scenario()")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [True, False], ids=["fault", "near miss"])
 @pytest.mark.parametrize("kind", sorted(KINDS))

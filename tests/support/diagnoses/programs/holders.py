@@ -59,6 +59,7 @@ def retaken_by_holder(source: Source) -> None:
 
 def lock_held_at_fork(source: Source) -> None:
     """A fork while a thread holds a lock that the child wants; or the near miss: nobody holds it, or the child gets its own."""
+    source.forks = True
     (strand,) = source.names = tuple(source.strands(1))
     shape = "" if source.fault else source.pick("before", "own", "forker")
     values = {

@@ -46,6 +46,8 @@ class Source:
     """Whether `main` is a coroutine function."""
     quiet: bool = False
     """Whether the program has no noise, because harmless strands would suffer from the fault, too."""
+    forks: bool = False
+    """Whether the scenario forks. Noise ends before: a lock of stderr that it held would stay taken in the child (gh-50970)."""
     parts: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
 
@@ -144,6 +146,8 @@ class Source:
     def text(self, noise: Callable[[Source], tuple[str, str]]) -> str:
         """Return the whole program: the parts, noise, and the calls of both. The last part defined `scenario`."""
         begin, end = ("", "") if self.quiet else noise(self)
+        if self.forks:
+            begin, end = begin + end, ""
         if self.asynchronous:
             main = f"async def main():\n{begin}    await scenario()\n{end}\nasyncio.run(main())\n"
         else:
