@@ -93,8 +93,15 @@ def test_process_primitives_name_their_waits_and_ends(record, method):
             try: room.put(2, timeout=0.02)
             except queue.Full: pass
             pipe.poll(0.02)
-            items.get()
-            joinable.join()
+            # The switch interval is endless, so `tell` goes on where this thread waits.
+            sys.setswitchinterval(1000)
+            gates = threading.Lock(), threading.Lock()
+            for gate in gates: gate.acquire()
+            def tell():
+                for gate in gates: gate.acquire(), pipe.send("waits")
+            threading.Thread(target=tell).start()
+            gates[0].release(), items.get()
+            gates[1].release(), joinable.join()
 
         if __name__ == "__main__":
             context = multiprocessing.get_context(sys.argv[1])
@@ -107,10 +114,8 @@ def test_process_primitives_name_their_waits_and_ends(record, method):
             shared = semaphore, context.Condition(), context.Event(), context.Barrier(2), items, room, joinable, theirs
             process = context.Process(target=child, args=shared)
             process.start()
-            process.join(0.6)
-            items.put(3)
-            process.join(0.2)
-            joinable.get(), joinable.task_done()
+            ours.recv(), items.put(3)
+            ours.recv(), joinable.get(), joinable.task_done()
             process.join()
             room.get()
         """,
