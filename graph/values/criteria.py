@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from clew.graph.values.flow import Flow, NodeKind
+from clew.graph.values.not_raised import not_raised
 from clew.graph.values.statements import Statements
 from clew.records.errors import ClewError
 
@@ -31,6 +32,8 @@ class Criterion:
     """The RAISED node of the failure; 0 if a value is asked about."""
     is_fallback: bool = False
     """Whether the failure told no value, so that the last results the test got are explained."""
+    not_raised: Mapping[int, int] = field(default_factory=dict)
+    """The branches that kept the expected exception from being raised, each with the line of the `raise`."""
 
 
 def of_failure(flow: Flow, exception: int) -> Criterion:
@@ -44,6 +47,9 @@ def of_failure(flow: Flow, exception: int) -> Criterion:
         return Criterion((branch,), raised)
     if _has_values(flow, raised):
         return Criterion((raised,), raised)
+    branches = not_raised(flow, flow.trace.outcome.message, raised)
+    if branches:
+        return Criterion((raised, *branches), raised, not_raised=branches)
     last = _last_results(flow, flow.call[raised], raised)
     return Criterion((raised, *last), raised, is_fallback=True)
 

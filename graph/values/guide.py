@@ -22,6 +22,8 @@ class Guide:
         self._next: dict[int, dict[int, None]] = {}
         for number, way in enumerate(ways):
             stops = [*way[:1], *(node for node in way[1:-1] if flow.kind[node] not in _PARTS), *way[1:][-1:]]
+            if _is_told_by_argument(flow, stops):
+                stops.pop()
             self.targets.setdefault(stops[-1], number)
             for node, deeper in pairwise(stops):
                 self._next.setdefault(node, {})[deeper] = None
@@ -36,3 +38,11 @@ class Guide:
         """Return a cost below zero for a node of a way, lower for a likelier line; for any other node the cost that it has."""
         way = self._ways.get(node, -1)
         return cost if way < 0 else -1.0 / (1 + way)
+
+
+def _is_told_by_argument(flow: Flow, stops: Sequence[int]) -> bool:
+    """Return whether a way ends at a call behind a parameter of that call, whose step tells the call."""
+    if len(stops) < 2:
+        return False
+    parameter, called = stops[-2:]
+    return flow.kind[parameter] == NodeKind.PARAMETER and flow.calls[flow.call[parameter]].node == called

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from clew.graph.values.chain import ValueStep
 from clew.graph.values.deciding_branch import deciding_branch
 from clew.graph.values.flow import Call, Flow, NodeKind
@@ -9,6 +11,7 @@ from clew.graph.values.omissions import Omission
 from clew.graph.values.statements import Input, Statements
 from clew.server.protocol.shared import Location
 from clew.server.text import units
+from clew.server.text.events import shorten
 
 _LONGEST_VALUE = 60
 _MOST_NAMED = 3
@@ -27,12 +30,21 @@ class ValueWords:
     """Words for the steps of one trace."""
 
     def __init__(
-        self, flow: Flow, statements: Statements, thread: int = 0, base: str | None = None, *, tells_calls: bool = True
+        self,
+        flow: Flow,
+        statements: Statements,
+        thread: int = 0,
+        base: str | None = None,
+        *,
+        tells_calls: bool = True,
+        not_raised: Mapping[int, int] | None = None,
     ) -> None:
         self._tells_calls = tells_calls
         """Whether a call that was asked about matters for its arguments, as that of a log line, not for its result."""
         self.flow, self._statements, self._base = flow, statements, base
         self._trace = flow.trace
+        self._not_raised = not_raised or {}
+        """By branch: the line of the `raise` that it kept from running."""
         self._thread = thread
         """The thread that needs no mention: the one whose value is asked about."""
 
@@ -99,6 +111,8 @@ class ValueWords:
     def sentence(self, step: ValueStep) -> str:
         """Return the sentence of a step, without its place and full stop."""
         text = self._sentence(step)
+        if step.parent < 0 and step.node in self._not_raised:
+            return f"{self._raise_at(step.node)} did not run: {text}"
         if step.skipped:
             return f"{units.count(step.skipped, 'step')} further back: {text}"
         name = step.explains.name if step.explains is not None else ""
@@ -153,6 +167,14 @@ class ValueWords:
         if target:
             return f"{target} is {self._value_of(node)}{because}"
         return f"{self._statements.segment(node)} is {self._value_of(node)}{because}"
+
+    def _raise_at(self, branch: int) -> str:
+        """Return the `raise` statement that a branch kept from running, with its place."""
+        file, line = self.flow.code_of(branch).file, self._not_raised[branch]
+        lines = self._statements.lines(file)
+        text = shorten(lines[line - 1].strip(), _LONGEST_VALUE) if 0 < line <= len(lines) else "raise"
+        text += "…)" if text.endswith("(") else ""
+        return f"`{text}` ({units.place(file, line, self._base)})"
 
     def _caller(self, called: int) -> Call:
         return self.flow.calls[self.flow.call[called]]

@@ -301,7 +301,9 @@ def _answer(
     trace = flow.trace
     base = run.info.workspace
     thread = flow.calls[flow.call[criterion.nodes[0]]].thread
-    words = ValueWords(flow, statements, thread, base, tells_calls=not question.expression)
+    words = ValueWords(
+        flow, statements, thread, base, tells_calls=not question.expression, not_raised=criterion.not_raised
+    )
     depths: list[int] = []
     steps = []
     for step in chain.steps:

@@ -37,6 +37,14 @@ def rate(country):
     return 0
 
 
+def checked(age):
+    if age < 0:
+        raise ValueError(
+            f"{age} is no age"
+        )
+    return age
+
+
 def price(net, country):
     percent = rate(country.upper())
     return net + net * percent / 100
@@ -44,7 +52,7 @@ def price(net, country):
 TESTS = """
 import pathlib
 import pytest
-from shop import Cart, discounted, price, rate
+from shop import Cart, checked, discounted, price, rate
 
 
 def test_empty():
@@ -66,6 +74,11 @@ def test_added():
 @pytest.mark.parametrize("net", [100, 200])
 def test_price(net):
     assert price(net, "de") == net * 1.19
+
+
+def test_age_is_refused():
+    with pytest.raises(ValueError):
+        checked(10)
 
 
 def test_rate():
@@ -134,6 +147,12 @@ def test_method_whose_effect_is_missing_is_told(session):
     failed = asked(session, "--test", "test_added")
     assert "Cart.add" in failed["suspects"][0]["title"]
     assert any("Cart.add(20) changed nothing" in one["text"] for one in failed["value"]["omitted"])
+
+
+def test_exception_that_was_not_raised_is_explained_by_the_branch_that_decided(session):
+    steps = [one["text"] for one in asked(session, "--test", "test_age_is_refused")["value"]["steps"]]
+    assert "`raise ValueError(…)` (shop.py:32) did not run: age < 0 was False, because age is 10" in steps
+    assert "test_age_is_refused called checked(10)" in steps
 
 
 def test_no_again_leaves_the_second_look_out(session):

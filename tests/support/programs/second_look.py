@@ -48,5 +48,6 @@ class Looked:
     @staticmethod
     def _told(flow, statements, criterion, most):
         chain = chain_of(flow, statements, list(criterion.nodes), most)
-        words = ValueWords(flow, statements, flow.calls[flow.call[criterion.nodes[0]]].thread)
+        thread = flow.calls[flow.call[criterion.nodes[0]]].thread
+        words = ValueWords(flow, statements, thread, not_raised=criterion.not_raised)
         return [f"{words.sentence(step)} (line {flow.line_of(step.node)})" for step in chain.steps]
