@@ -14,8 +14,6 @@ from clew.compare.failures.traceback_frames import plain
 from clew.graph.values.slice_distance import SliceDistances
 from clew.records.values.compared_tests import ComparedTest
 
-LINES, DISTANCE = 1.0, 0.3
-"""The weights of a function's most telling line, and of its nearness to the value in question."""
 OF_FUNCTION = 0.3
 """The weight of a function's score among those of lines."""
 Line = tuple[str, int]
@@ -46,14 +44,6 @@ class LookEvidence:
     failing: int
     passing: int
     """How many tests were compared, the failed test included."""
-
-    def score(self, function: FunctionKey) -> float:
-        """Return the score of a function, from 0."""
-        near = self.distances.functions.get(function)
-        nearness = DISTANCE / (1 + near) if near is not None else 0.0
-        if not self.passing:
-            return nearness
-        return nearness + LINES * max((one.score for one in self.lines.get(function, {}).values()), default=0.0)
 
     def best_line(self, function: FunctionKey) -> int:
         """Return the most telling line of a function, of equal ones that nearest to the value; 0 if none ran."""

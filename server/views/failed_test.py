@@ -228,13 +228,10 @@ def _sure(found: Suspects) -> str:
         sources.append(f"the functions that {found.failing:,} failing and {found.passing:,} passing tests{of} called")
     else:
         sources.append("the functions that the test called")
-    if found.look is not None:
-        lines = (
-            f" and the lines that {units.count(found.look.passing, 'similar passing test')} ran"
-            if found.look.passing
-            else ""
-        )
-        sources.append(f"a second look at the test{lines}")
     edited = any("since the test passed" in phrase for suspect in found.suspects for phrase in suspect.evidence)
     sources += ["what was edited since it passed"] if edited else []
-    return f"the exception is recorded, the suspects are inferred from {units.listed(sources)}"
+    sure = f"the exception is recorded, the suspects are inferred from {units.listed(sources)}"
+    if found.look is None:
+        return sure
+    others = f" and {units.count(found.look.passing, 'similar passing test')}" if found.look.passing else ""
+    return f"{sure}, the lines from a second look at the test{others}"
