@@ -99,7 +99,7 @@ def test_process_primitives_name_their_waits_and_ends(record, method):
             for gate in gates: gate.acquire()
             def tell():
                 for gate in gates: gate.acquire(), pipe.send("waits")
-            threading.Thread(target=tell).start()
+            threading.Thread(target=tell, daemon=True).start()
             gates[0].release(), items.get()
             gates[1].release(), joinable.join()
 
