@@ -1,8 +1,9 @@
 """Code lenses: the costs of each recorded function of an open file, "why" on the error lines of a log, the results of a
 spec's rules.
 
-There are two stages: the first only places lenses, the second computes the text of the visible ones. Invariant: a lens
-is at the present location of its function, or is marked as stale.
+There are two stages: the first only places lenses, the second computes the text of the visible ones. Invariants: a lens
+is at the present location of its function, or is marked as stale; a lens of an earlier list of its file gets no text, for
+VS Code would give the text to the lens that has its place in the newer list.
 """
 
 from __future__ import annotations
@@ -34,9 +35,23 @@ if TYPE_CHECKING:
 
 
 def register(server: ClewServer) -> None:
+    newest: dict[str, tuple[int, list[Any]]] = {}  # the number of each file's newest list, and what is where in it
+
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=True))
     async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
         uri = params.text_document.uri
+        found = await lenses_of(uri)
+        number, before = newest.get(uri, (0, None))
+        there = [(lens.range, lens.data, lens.command is None) for lens in found]
+        if there != before:  # two editors of one file ask for equal lists
+            number += 1
+            newest[uri] = number, there
+        for lens in found:
+            if isinstance(lens.data, dict):
+                lens.data = {**lens.data, "file": uri, "list": number}
+        return found
+
+    async def lenses_of(uri: str) -> list[types.CodeLens]:
         path = path_of(uri)
         try:
             if log_lines.may_be_log(server, uri):
@@ -81,7 +96,10 @@ def register(server: ClewServer) -> None:
                 lens.command = await server.work("clew", lambda task: _function_command(server, data, task))
         except ClewError as error:
             _tell(server, error)
-        if lens.command is None:
+        number = data.get("list") if isinstance(data, dict) else None
+        if number is not None and newest.get(data["file"], (number, []))[0] != number:
+            lens.command = None
+        elif lens.command is None:
             lens.command = types.Command(title="the run has changed", command="")
         return lens
 

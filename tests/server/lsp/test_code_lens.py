@@ -8,11 +8,12 @@ import pytest
 from clew.graph.store import profile_cache
 from clew.server.lsp.features.code_lens import function_lenses
 from clew.server.session.session import Task
-from tests.support.editor.lsp import ask, change, figures_of, open_file
+from tests.support.editor.lsp import ask, change, figures_of, lenses_of, open_file
 
 # One server serves all tests of this file.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+PATIENCE = 60
 FIGURES = re.compile(
     r"(\d+) calls? · p50 [\d.]+ (?:ns|µs|ms)(?: · p95 [\d.]+ (?:ns|µs|ms))? · self <?[\d.]+ %"
     r"(?: · <?[\d.]+ % of the critical path)?(?: · 10 % faster: p95 of order -<?[\d.]+ %)?(?: · 1 error)?"
@@ -74,13 +75,27 @@ async def test_code_lenses_are_of_the_selected_run(editor, shop):
     refreshed = editor.refreshed
     editor.runs_changed.clear()
     await ask(editor, "clew/selectRun", {"run": "before"})
-    await asyncio.wait_for(editor.runs_changed.wait(), 20)
-    async with asyncio.timeout(20):
+    await asyncio.wait_for(editor.runs_changed.wait(), PATIENCE)
+    async with asyncio.timeout(PATIENCE):
         while editor.refreshed == refreshed:
             await asyncio.sleep(0.02)
     assert all(argument["run"].endswith("-before") for *_, argument in await figures_of(editor, uri))
     await ask(editor, "clew/selectRun", {"run": ""})
     assert all(argument["run"].endswith("-after") for *_, argument in await figures_of(editor, uri))
+
+
+async def test_code_lens_of_an_earlier_list_gets_no_text(editor, shop):
+    path = shop / "shop/stock.py"
+    uri = open_file(editor, path)
+    old = (await lenses_of(editor, uri))[0]
+    same = (await lenses_of(editor, uri))[0]
+    assert (await editor.code_lens_resolve_async(old)).command.title
+    assert same.data == old.data  # as for two editors that show the file
+    change(editor, uri, "# new\n" + path.read_text())
+    new = (await lenses_of(editor, uri))[0]
+    assert (await editor.code_lens_resolve_async(old)).command is None
+    assert (await editor.code_lens_resolve_async(new)).command.title
+    change(editor, uri, path.read_text(), 3)
 
 
 async def test_code_lenses_of_client_without_refresh_wait_for_the_statistics(session, shop, monkeypatch):
