@@ -151,16 +151,16 @@ def test_installed_wheel_view_serves_page_script_and_requests(installed):
             lines.append(process.stdout.readline())
             assert lines[-1], "clew view ended"
         panel = json.loads("".join(lines))
-        with urllib.request.urlopen(panel["url"], timeout=30) as page:
+        with urllib.request.urlopen(panel["url"], timeout=120) as page:
             assert b"main.js" in page.read()
         base, bearer = f"http://127.0.0.1:{panel['port']}", {"Authorization": f"Bearer {panel['token']}"}
-        with urllib.request.urlopen(urllib.request.Request(f"{base}/main.js", headers=bearer), timeout=30) as script:
+        with urllib.request.urlopen(urllib.request.Request(f"{base}/main.js", headers=bearer), timeout=120) as script:
             assert len(script.read()) > 10_000
         request = urllib.request.Request(
             f"{base}/rpc", b'{"method": "clew/runs"}', {**bearer, "Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             assert len(json.load(answer)["result"]["runs"]) == 1
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)

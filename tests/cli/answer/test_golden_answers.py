@@ -417,7 +417,7 @@ def test_table_is_coloured_only_on_a_terminal(shop):
             break
         out += part
     os.close(leader)
-    assert process.wait(20) == 0
+    assert process.wait(120) == 0
     assert b"\x1b[1m" in out
 
 

@@ -109,7 +109,7 @@ def test_walk_on_a_terminal_takes_keys_as_steps(shop):
             os.write(leader, key.encode())
             read_until(said)
         os.write(leader, b"q")
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
     finally:
         process.kill()
         os.close(leader)

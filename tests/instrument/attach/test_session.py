@@ -265,7 +265,7 @@ def test_attach_while_threads_wait_in_queues_delivers_their_items(program, new_r
         for line in sys.stdin:
             n = int(line)
             for each in jobs: each.put(n)
-            got = [results.get(timeout=20) for _ in jobs]
+            got = [results.get(timeout=120) for _ in jobs]
             made = queue.SimpleQueue(); hand_over(n, made)
             assert {*got, *pool.map(double, [n]), *old.map(double, [n]), 2 * take(made)} == {2 * n}, got
             print("did", n, flush=True)

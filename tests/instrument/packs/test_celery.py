@@ -29,7 +29,7 @@ PROGRAM = """
 
     def ask(name):
         asked = [work.delay(name, number) for number in range(3)]
-        found[name] = [answer.get(timeout=40, interval=0.05, propagate=False) for answer in asked]
+        found[name] = [answer.get(timeout=120, interval=0.05, propagate=False) for answer in asked]
 
     if __name__ == "__main__":
         command = [sys.executable, "-m", "celery", "-A", "program", "worker", "--pool", "solo", "--without-gossip",

@@ -102,13 +102,13 @@ def test_stop_in_one_thread_ends_recording_in_others(recording):
     def work():
         ~probe
         recorded.set()
-        stopped.wait(30)
+        stopped.wait(120)
         ~probe
         go.set()
 
     thread = threading.Thread(target=work)
     thread.start()
-    recorded.wait(30)
+    recorded.wait(120)
     process = recording.stop()
     stopped.set()
     thread.join()
@@ -127,7 +127,7 @@ def test_thread_that_outlives_a_recording_has_a_new_stream_in_the_next(recording
 
     def work():
         for ready, done in ((steps[0], steps[1]), (steps[2], steps[3])):
-            ready.wait(30)
+            ready.wait(120)
             for _ in range(10):
                 ~probe
             done.set()
@@ -137,7 +137,7 @@ def test_thread_that_outlives_a_recording_has_a_new_stream_in_the_next(recording
     for ready, done in ((steps[0], steps[1]), (steps[2], steps[3])):
         recording.start()
         ready.set()
-        done.wait(30)
+        done.wait(120)
         assert len(list(recording.stop().events())) == 10
     thread.join()
 

@@ -291,7 +291,7 @@ def test_run_forwards_signals_and_returns_the_programs_exit_code(workspace, numb
         )  # fmt: skip
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=120)
         assert process.returncode == code, errors
         assert "Traceback" not in errors
         assert load_run(find_run(workspace)).exit_code == code
@@ -326,7 +326,7 @@ def test_run_delivers_signal_of_group_or_of_itself_once(workspace, number):
         for send in ways:
             send(process.pid, number)
             assert process.stdout.readline() == f"got [{int(number)}]\n", (ways, send)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
 
 
 def test_run_delivers_signal_of_program_to_its_group_once(workspace):
@@ -375,7 +375,7 @@ def test_run_delivers_ctrl_c_of_terminal_once(workspace):
     except OSError:
         pass  # the other end is closed
     os.close(terminal)
-    assert process.wait(timeout=30) == 0, seen
+    assert process.wait(timeout=120) == 0, seen
     assert b"got [2]\r\n" in seen
 
 
@@ -388,7 +388,7 @@ def test_run_that_is_killed_leaves_no_process(workspace):
     assert process.stdout.readline() == "ready\n"
     process.kill()
     # Read both pipes to their end: no process has them open any longer.
-    assert process.communicate("\n", timeout=30)[0] == ""
+    assert process.communicate("\n", timeout=120)[0] == ""
 
 
 def test_run_with_closed_stderr_returns_the_programs_exit_code(workspace):

@@ -156,7 +156,7 @@ async def test_incoming_calls_of_removed_run_show_a_message(editor, shop, opened
     (item,) = await prepare(editor, opened(shop / "shop/app.py"), line_of("shop/app.py", "def check"))
     item.data = {"run": "gone", "site": 1}
     assert await incoming(editor, item) is None
-    for _ in range(100):
+    for _ in range(1200):
         if any("no run named 'gone'" in message.message for message in editor.messages):
             break
         await asyncio.sleep(0.05)

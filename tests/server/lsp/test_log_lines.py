@@ -103,7 +103,7 @@ async def test_walk_setting_removes_walk_lenses_and_links(editor, shop, line_of)
     try:
         editor.set_configuration({"clew": {"walk": {"enabled": False}}})
         editor.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while await walks_of(editor, uri):
                 await asyncio.sleep(0.02)
         assert "clew.walk" not in await hover(editor, uri, line_of("shop.log", "Order failed"))

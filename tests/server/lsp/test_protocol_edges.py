@@ -200,19 +200,19 @@ def test_lsp_shutdown_during_work_ends_the_server(wire):
         wire.begin("clew/patterns", {})
     assert "result" in wire.ask("shutdown", None)
     wire.tell("exit", None)
-    assert wire.process.wait(30) == 0
+    assert wire.process.wait(120) == 0
 
 
 def test_lsp_exit_without_shutdown_returns_1(wire):
     wire.tell("exit", None)
-    assert wire.process.wait(30) == 1
+    assert wire.process.wait(120) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes end differently there")
 def test_lsp_client_that_closes_its_pipe_ends_the_server(wire):
     wire.begin("clew/patterns", {})
     wire.process.stdin.close()
-    wire.process.wait(30)
+    wire.process.wait(120)
 
 
 def test_lsp_client_that_stops_reading_is_logged_once(caplog):

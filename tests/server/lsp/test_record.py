@@ -59,7 +59,7 @@ async def client(lsp_client: LanguageClient, workspace):
 
 async def message_with(client, text):
     """Return the first message that contains the text."""
-    for _ in range(600):
+    for _ in range(1200):
         for message in client.messages:
             if text in message.message:
                 return message.message
@@ -93,7 +93,7 @@ async def test_record_command_asks_for_the_program_and_shows_failed_output(clien
     output = workspace / ".clew" / "output"
     assert any(str(path) in message for path in output.iterdir())
     assert client.asked[0].startswith("app.py: python app.py")
-    for _ in range(100):
+    for _ in range(1200):
         if client.shown_documents:
             break
         await asyncio.sleep(0.1)
@@ -105,7 +105,7 @@ async def test_record_command_asks_for_the_program_and_shows_failed_output(clien
 async def test_stop_recording_command_ends_a_running_program(client, workspace):
     client.messages.clear()
     await execute(client, "clew.record", {"command": "python app.py forever"})
-    for _ in range(300):
+    for _ in range(1200):
         written = max((workspace / ".clew/output").glob("*forever*"), default=None)
         if written is not None and "written by the program" in written.read_text():
             break

@@ -51,7 +51,7 @@ async def test_server_lists_runs_and_announces_a_new_one(client, workspace):
         "elsewhere": [],
     }
     folder = record(workspace, "first")
-    await asyncio.wait_for(client.runs_changed.wait(), 20)
+    await asyncio.wait_for(client.runs_changed.wait(), 120)
     answer = await ask(client, "clew/runs")
     assert (answer["selected"], [run["name"] for run in answer["runs"]]) == (folder.name, ["first"])
 
@@ -61,7 +61,7 @@ async def test_server_announces_the_selection_of_a_run(client, workspace):
     record(workspace, "newer")
     answer = await ask(client, "clew/selectRun", {"run": "older"})
     assert answer["selected"] == older.name
-    await asyncio.wait_for(client.runs_changed.wait(), 20)
+    await asyncio.wait_for(client.runs_changed.wait(), 120)
 
 
 async def test_server_request_that_fails_answers_one_sentence(client, workspace):

@@ -59,7 +59,7 @@ def _post(said, body, token=None, path="/v1/traces", kind="application/json", **
         {"Authorization": f"Bearer {token or said['token']}", "Content-Type": kind, **headers},
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()

@@ -63,7 +63,7 @@ def has_ended(pid):
 
 
 def wait_for(condition):
-    for _ in range(3000):
+    for _ in range(12_000):
         if condition():
             return
         time.sleep(0.01)
@@ -198,7 +198,7 @@ def test_answer_process_that_is_cancelled_ends(large, tmp_path, monkeypatch):
     worker.start()
     wait_for(lambda: (tmp_path / "began").exists() and (tmp_path / "began").read_text())
     task.cancel()
-    worker.join(30)
+    worker.join(120)
     assert ended and not folders(large)
 
 
