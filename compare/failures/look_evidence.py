@@ -47,17 +47,23 @@ class LookEvidence:
 
     def best_line(self, function: FunctionKey) -> int:
         """Return the most telling line of a function, of equal ones that nearest to the value; 0 if none ran."""
-        lines = self.lines.get(function, {})
+        lines = self._statements(function)
         return min(lines, key=lambda line: (-lines[line].score, self._nearness(function, line), -line), default=0)
 
     def ranked_lines(self, scores: Mapping[FunctionKey, float], most: int) -> list[tuple[FunctionKey, int]]:
         """Return the lines of functions with scores, the likeliest first."""
         found = []
         for function, score in scores.items():
-            for line, counts in self.lines.get(function, {}).items():
+            for line, counts in self._statements(function).items():
                 telling = OF_FUNCTION * score + counts.score * (self.passing > 0)
                 found.append((-round(telling, 9), self._nearness(function, line), -line, function))
         return [(function, -line) for _, _, line, function in sorted(found)[:most]]
+
+    def _statements(self, function: FunctionKey) -> Mapping[int, LineCounts]:
+        """Return the lines of a function without the first one, which runs in every call and computes nothing."""
+        lines = self.lines.get(function, {})
+        first = min(lines, default=0)
+        return {line: counts for line, counts in lines.items() if line != first or len(lines) == 1}
 
     def _nearness(self, function: FunctionKey, line: int) -> float:
         return self.distances.lines.get((function[0], line), np.inf)

@@ -104,6 +104,8 @@ def chain_of(
     seen: set[int] = set()
     shown: dict[tuple[int, int], int] = {}
     """By code and instruction: how many of its steps are in the chain."""
+    told_calls: set[tuple[int, int]] = set()
+    """A parent and a call that a step below it tells."""
     while waiting and (len(chosen) < most or waiting[0].cost < 0):
         one = heapq.heappop(waiting)
         node, parent = one.node, one.parent
@@ -122,6 +124,12 @@ def chain_of(
             continue
         seen.add(node)
         statement = statements.of(node)
+        if flow.kind[node] == NodeKind.PARAMETER and not statement.inputs and not is_target:
+            # A step about one literal argument shows the whole call.
+            call = parent, flow.call[node]
+            if call in told_calls:
+                continue
+            told_calls.add(call)
         place, via, passed = parent, one.explains, one.passed
         above = chosen[parent].step if parent >= 0 else None
         if (

@@ -23,6 +23,9 @@ from clew.records.fast_namedtuple import NamedTuple
 Tick = Callable[[float], None]
 """Is called about ten times a second with the seconds that passed; may raise to cancel."""
 _PLUGIN = "clew.instrument.values.look_plugin"
+_RECORDING_PLUGIN = "clew.instrument.pytest_plugin"
+_LONGEST_SAID = 300
+"""Characters of what a failed second look printed."""
 _GRACE = 3.0
 
 
@@ -61,6 +64,9 @@ def look_at_test(
     arguments = [python or sys.executable, "-m", "pytest", *(words or [request.test]), "-p", _PLUGIN]
     arguments += ["--assert=plain", "--no-clew", "-q", "--no-header", "--tb=short"]
     variables = {LOOK_VARIABLE: request.dump()}
+    if any(word.removeprefix("-p") == _RECORDING_PLUGIN for word in words):
+        # Pytest refuses this word if it loads plugins by itself, so it did not in the first run.
+        variables["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     look = _run(arguments, Path(cwd or request.root), request, variables=variables, tick=tick, what=request.test)
     if look.outcome in (MARKED, SWITCHED_OFF):
         raise SecondLookError(f"{request.test} must not run again: {look.outcome}")
@@ -153,4 +159,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _last(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("ERROR", "E  ", "error:", "usage:"))]
-    return (errors or lines or ["nothing"])[-1]
+    last = (errors or lines or ["nothing"])[-1]
+    return last if len(last) <= _LONGEST_SAID else f"{last[: _LONGEST_SAID - 1]}…"

@@ -1,6 +1,7 @@
 """`clew why --test` runs the failed test again by itself: suspects, lines, values and what did not run are one answer."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -176,3 +177,20 @@ def test_many_failed_tests_do_not_run_again(session):
 def test_markdown_has_the_chain(session):
     done = clew(session, "why", "--test", "test_price[100]", "--markdown")
     assert "```text\nLines to look at first:" in done.stdout and "rate('DE') returned 0" in done.stdout
+
+
+def test_session_that_loads_its_plugins_by_name_is_looked_at_again(tmp_path):
+    (tmp_path / "shop.py").write_text("def add(a, b):\n    return a - b\n")
+    (tmp_path / "test_shop.py").write_text("from shop import add\n\n\ndef test_add():\n    assert add(2, 1) == 3\n")
+    (tmp_path / ".clew").mkdir()
+    plugins = ["-p", "clew.instrument.pytest_plugin", "-p", "no:cacheprovider"]
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--clew", *plugins],
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    failed = asked(tmp_path, "--test", "test_add")
+    assert any("add(2, 1) returned 1" in one["text"] for one in failed["value"]["steps"]), failed["noValue"]

@@ -342,3 +342,10 @@ def test_end_of_an_await_or_asynchronous_loop_is_not_told_as_an_exception(follow
 
 def test_text_of_a_method_that_changed_a_container_is_not_told_as_a_value(followed):
     assert not [one for one in followed.why("whole", "appended") if "append(number) is" in one]
+
+
+def test_call_with_several_literal_arguments_is_told_once(tmp_path):
+    looked = Looked(tmp_path, "def add(a, b):\n    return a - b\n\n\ntotal = add(2, 1)\ndone = total  # here\n")
+    assert [one for one in looked.why("total") if "called add(2, 1)" in one] == [
+        "module __main__ called add(2, 1) (line 1)"
+    ]
