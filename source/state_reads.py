@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from clew.records.format.states import FUNCTIONS
+
 MOST_NAMES = 60
 """The local variables of one function that are followed."""
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
@@ -127,7 +129,10 @@ class Source:
                 if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
                     changed = node.value
             elif name.startswith("."):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name[1:]:
+                if isinstance(node, ast.Call) and name[1:] in FUNCTIONS:
+                    called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                    changed = node.args[0] if called == name[1:] and node.args else None
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name[1:]:
                     changed = node.func.value
             elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and node.attr == name:
                 changed = node.value
@@ -282,6 +287,10 @@ def _path(node: ast.expr, line: int) -> Path | None:
                 node = value
             case ast.Subscript(value=value, slice=key):
                 steps.append(Step("item", repr(key.value) if isinstance(key, ast.Constant) else ""))
+                node = value
+            case ast.Call(func=ast.Attribute(value=value, attr=name), args=arguments) if name in _VIEWS:
+                item = repr(arguments[0].value) if arguments and isinstance(arguments[0], ast.Constant) else ""
+                steps.append(Step("item", item))
                 node = value
             case ast.Name(id=root):
                 return Path(root, tuple(reversed(steps)), line)

@@ -1,14 +1,18 @@
 """Define what WRITE and GIVEN records say about the objects of the program.
 
-A WRITE is the assignment of an attribute, an item, a global or a closure variable, or a call of a method that changes a
-builtin container. Its `key` is the object that changes: the address in memory, shifted by a random number of the process.
-An address is used again after the object's death, so a key means one object only until the next `__init__` that gets it.
+A WRITE is the assignment of an attribute, an item, a global or a closure variable, or a call that changes a builtin
+container or a context variable. Its `key` is the object that changes: the address in memory, shifted by a random number of
+the process. An address is used again after the object's death, so a key means one object only until the next `__init__`
+that gets it.
 
     form        key                 channel             text
     attribute   the object          its name            the value
-    setattr()   the object          "setattr()"         the attribute's name as a string, ": ", the value
+    setattr()   the object          "setattr()"         the attribute's name as a string, ": ", the value; also of
+                                                        `object.__setattr__`
     item        the container       "[]"                the item's key, ": ", the value
     method      the container       ".append" etc.      the argument if there is exactly one, else ""
+    function    the list            ".heappush" etc.    the second argument if there are exactly two, else ""
+    context     the variable        ".set", ".reset"    the argument
     variable    the variable        "global name"       the value
     closure     the variable        "closure name"      the value
 
@@ -34,6 +38,12 @@ MUTATORS = frozenset({
     "symmetric_difference_update",
 })  # fmt: skip
 """The methods of list, dict, set, bytearray and deque that change the container."""
+CONTEXT_METHODS = frozenset({"set", "reset"})
+"""The methods that change a context variable. Each has one argument."""
+FUNCTIONS = frozenset({
+    "heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left", "insort_right", "shuffle",
+})  # fmt: skip
+"""Functions of the standard library that change their first argument, a list. They are recorded like its methods."""
 
 
 class Form(enum.IntEnum):

@@ -16,11 +16,13 @@ from typing import Literal
 import numpy as np
 
 from clew.graph.model.graph import I64, ExecutionGraph
+from clew.graph.ops.facts.facts import Facts
+from clew.graph.ops.facts.lost_strands import LostStrands
 from clew.graph.ops.slicing.interval import Slice, slice_events
 from clew.graph.ops.states.stored import Seen, StoredStates
 from clew.graph.ops.states.writes import Writes
 from clew.records.format.event import Kind
-from clew.records.format.states import CLOSURE, GLOBAL, ITEM, METHOD
+from clew.records.format.states import CLOSURE, CONTEXT_METHODS, GLOBAL, ITEM, METHOD
 from clew.source.state_reads import Path, Reads, Step
 
 MOST_CALLS = 200
@@ -36,6 +38,7 @@ MOST_ITEMS = 3
 """The maximum number of items of a container that an answer lists if it does not know which one was read."""
 _LOOKUPS = frozenset({"__hash__", "__eq__"})
 """What a dict or a set calls to find an item."""
+_OF_CONTEXT = frozenset(METHOD + name for name in CONTEXT_METHODS)
 _TAKING = frozenset({METHOD + name for name in ("pop", "popleft", "popitem")})
 
 
@@ -230,6 +233,7 @@ class _Finder:
         every = writes.before(writes.of_object(key, ns), frame.row)
         # What a call takes out of a container it got from who put it in.
         every = [row for row in every if not (graph.owner_of(row) == frame.call and graph.channel(row) in _TAKING)]
+        every = self._of_context(every, frame)
         if not steps:
             yield from self._each_item(owner, [row for row in every if writes.at(row).changes_content], frame)
             return
@@ -257,6 +261,21 @@ class _Finder:
                 yield from self._follow(self._class_of(value) or inside, value, tuple(rest), frame, ns)
                 if step.form == "attribute":
                     break
+
+    def _of_context(self, rows: list[int], frame: _Frame) -> list[int]:
+        """Return the rows without changes of a context variable in other contexts.
+
+        A task sees its own changes, else those that the one that started it had made before.
+        """
+        graph = self._graph
+        changes = [row for row in rows if graph.channel(row) in _OF_CONTEXT]
+        strand, before = graph.at("strand", frame.row), frame.row
+        while changes and strand >= 0:
+            own = [row for row in changes if graph.at("strand", row) == strand and row < before]
+            if own:
+                return own
+            strand, before = LostStrands.of(Facts.of(graph)).starter(strand)
+        return [] if changes else rows
 
     def _each_item(self, owner: str, rows: list[int], frame: _Frame) -> Iterator[StateRead]:
         """Yield the last writes of the items of a container, where the source does not say which item is read.

@@ -1,7 +1,8 @@
 """Find where a function's code changes the state of objects, and which of the objects that it gets it reads.
 
     STORE_ATTR, STORE_SUBSCR, STORE_GLOBAL, STORE_DEREF, and the deletions of attributes and items
-    calls of methods that change builtin containers, by their names alone
+    calls of methods and functions that change builtin containers or context variables, by their names alone
+    calls of `setattr` and `object.__setattr__`, and assignments to a named item of `__dict__`
 
 A call with a jump among its arguments is found where its method is loaded, and so is every such call on 3.13, where the
 receiver's place may be empty when the call begins. There, the argument is not known yet.
@@ -20,13 +21,14 @@ from clew.instrument.probes.bytecode.opcodes import (
     EXTENDED_ARG,
     JUMPS,
     PRECALL,
+    PUSH_NULL,
     STORE_ATTR,
     STORE_SUBSCR,
     VERSION,
     Instruction,
 )
 from clew.records.fast_namedtuple import NamedTuple
-from clew.records.format.states import MUTATORS, SETATTR, Form
+from clew.records.format.states import CONTEXT_METHODS, FUNCTIONS, MUTATORS, SETATTR, Form
 
 _OPCODES = opcode.opmap
 _DELETE_ATTR, _STORE_GLOBAL, _STORE_DEREF = _OPCODES["DELETE_ATTR"], _OPCODES["STORE_GLOBAL"], _OPCODES["STORE_DEREF"]
@@ -45,6 +47,7 @@ _CALL = PRECALL if PRECALL >= 0 else CALL
 _READERS = MUTATORS | {"get", "items", "keys", "values", "copy", "count", "index", "union", "issubset", "issuperset"}
 
 
+_SETTERS = frozenset({"setattr", "__setattr__"})
 SLICE = "slice"
 """The name of an item that is a slice whose bounds are two entries of the stack."""
 
@@ -58,7 +61,7 @@ class WritePlace(NamedTuple):
     """The attribute, `SETATTR`, the method or variable; for an item, "" or `SLICE`."""
     line: int
     arguments: int = 0
-    """Of a method's call, the number of arguments; -1 where the method is loaded."""
+    """Of a method's call, the number of arguments; -1 where the method is loaded. Of a function's, those after the first."""
     deletes: bool = False
     slot: int = -1
     """Of a closure variable, its place in the frame."""
@@ -99,14 +102,21 @@ def places(code: CodeType) -> list[WritePlace]:
             found.append(WritePlace(instruction, Form.VARIABLE, code.co_names[arg], line))
         elif number == _STORE_DEREF:
             found.append(WritePlace(instruction, Form.CLOSURE, frame[arg], line, slot=arg))
-        elif number == _LOAD_GLOBAL and arg & 1 and code.co_names[arg >> 1] == "setattr":
-            call = _call_of(steps, at)
-            if call is not None and call.arg == 3:
+        elif number == _LOAD_ATTR and not _method(code, instruction) and _attribute(code, instruction) == "__dict__":
+            name = _stored_item(code, steps, at)
+            if name:
+                found.append(WritePlace(instruction, Form.ATTRIBUTE, name, line))
+        elif called := _function(code, steps, at):
+            call = _call_of(steps, at + _pushes_null(steps, at + 1))
+            if call is not None and call.arg == 3 and called in _SETTERS:
                 found.append(WritePlace(call, Form.ATTRIBUTE, SETATTR, line))
-        elif _method(code, instruction) in MUTATORS:
-            name = _method(code, instruction)
-            call = _call_of(steps, at) if VERSION < (3, 13) else None
-            if call is None:
+            elif call is not None and call.arg and called in FUNCTIONS:
+                found.append(WritePlace(call, Form.METHOD, called, line, call.arg - 1))
+        elif (name := _method(code, instruction)) in MUTATORS | CONTEXT_METHODS:
+            call = _call_of(steps, at)
+            if name in CONTEXT_METHODS and call is not None and call.arg != 1:
+                continue
+            if call is None or VERSION >= (3, 13):
                 found.append(WritePlace(instruction, Form.METHOD, name, line, -1))
             else:
                 found.append(WritePlace(call, Form.METHOD, name, line, call.arg))
@@ -184,6 +194,42 @@ def _method(code: CodeType, instruction: Instruction) -> str:
     if _LOAD_METHOD < 0 and instruction.opcode == _LOAD_ATTR and instruction.arg & 1:
         return code.co_names[instruction.arg >> 1]
     return ""
+
+
+def _attribute(code: CodeType, instruction: Instruction) -> str:
+    """Return the name of the attribute that a `LOAD_ATTR` loads."""
+    return code.co_names[instruction.arg if _LOAD_METHOD >= 0 else instruction.arg >> 1]
+
+
+def _function(code: CodeType, steps: list[_Step], at: int) -> str:
+    """Return the name of a function that is loaded for a call and may change its first argument, "" for none.
+
+    It is a global, or an attribute of one: of a module, or of the class `object`.
+    """
+    instruction = steps[at].found
+    if instruction.opcode == _LOAD_GLOBAL:
+        name = code.co_names[instruction.arg >> 1] if instruction.arg & 1 else ""
+        return name if name == "setattr" or name in FUNCTIONS else ""
+    owner = steps[at - 1].found if at else instruction
+    if owner.opcode != _LOAD_GLOBAL:
+        return ""
+    name = _method(code, instruction)
+    if not name and instruction.opcode == _LOAD_ATTR and (owner.arg & 1 or _pushes_null(steps, at + 1)):
+        name = _attribute(code, instruction)  # so the compiler calls a function of an imported module
+    return name if name == "__setattr__" or name in FUNCTIONS else ""
+
+
+def _pushes_null(steps: list[_Step], at: int) -> bool:
+    return at < len(steps) and steps[at].found.opcode == PUSH_NULL
+
+
+def _stored_item(code: CodeType, steps: list[_Step], at: int) -> str:
+    """Return the name of the item of a `__dict__` that is loaded to assign to it, "" if that is not known."""
+    if at + 2 >= len(steps):
+        return ""
+    key, store = steps[at + 1].found, steps[at + 2].found
+    value = code.co_consts[key.arg] if key.opcode == _OPCODES["LOAD_CONST"] and store.opcode == STORE_SUBSCR else ""
+    return value if type(value) is str else ""
 
 
 def _call_of(steps: list[_Step], load: int) -> Instruction | None:

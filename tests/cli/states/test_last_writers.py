@@ -126,6 +126,62 @@ jobs = Jobs()
 run(jobs.add, 1, name="producer"); run(jobs.add, 2, name="second"); jobs.report()
 """
 
+FROZEN = """
+@dataclass(frozen=True)
+class Plan:
+    limit: int
+    def force(self, limit): object.__setattr__(self, "limit", limit)
+    def check(self):
+        if self.limit < 3: log.error("the plan is too small")
+plan = Plan(9)
+run(plan.force, 1, name="admin"); plan.check()
+"""
+
+NAMESPACE = """
+class Lazy:
+    def fill(self, value): self.__dict__["size"] = value
+    def check(self):
+        if self.size > 3: log.error("the size is wrong")
+lazy = Lazy(); run(lazy.fill, 8, name="filler"); lazy.check()
+"""
+
+HEAP = """
+import heapq
+from bisect import insort
+class Agenda:
+    def __init__(self): self.heap = []; self.days = [3]
+    def plan(self, at): heapq.heappush(self.heap, at)
+    def add(self, day): insort(self.days, day)
+    def check(self):
+        if self.heap[0] < 0: log.error("planned in the past")
+    def look(self):
+        if len(self.days) > 1: log.error("two days")
+agenda = Agenda()
+agenda.plan(4); run(agenda.plan, -2, name="importer"); agenda.check()
+run(agenda.add, 9, name="adder"); agenda.look()
+"""
+
+CONTEXT = """
+import asyncio, contextvars
+user = contextvars.ContextVar("user")
+options = contextvars.ContextVar("options")
+def act_as(name): user.set(name)
+def choose(lang): options.get().update({"lang": lang})
+def check():
+    if user.get() == "guest": log.error("a guest in the office")
+def look():
+    if options.get()["lang"] != "de": log.error("a wrong language")
+async def child(): act_as("other"); await asyncio.sleep(0); choose("fr")
+async def request(name):
+    act_as(name); options.set({"lang": "de"})
+    await asyncio.create_task(child(), name="child")
+    await asyncio.create_task(reader(), name="reader")
+async def reader(): check(); look()
+async def main():
+    await asyncio.create_task(request("guest"), name="first")
+asyncio.run(main())
+"""
+
 
 @pytest.mark.parametrize(
     ("source", "question", "said"),
@@ -142,8 +198,33 @@ run(jobs.add, 1, name="producer"); run(jobs.add, 2, name="second"); jobs.report(
         (LIMIT, "limit is too low", ["limit = 2", "configure(2) wrote", "in admin"]),
         (CLOSURE, "too many", ["n = 3", "bump wrote", "called by main"]),
         (QUEUE, "queue is full", ["Jobs.waiting", "Jobs.add called append(", "in second"]),
+        (FROZEN, "the plan is too small", ["Plan.limit = 1", "Plan.force wrote", "in admin"]),
+        (NAMESPACE, "the size is wrong", ["Lazy.size = 8", "Lazy.fill(8) wrote", "in filler"]),
+        (HEAP, "planned in the past", ["Agenda.heap", "Agenda.plan called heappush(-2)", "in importer"]),
+        (HEAP, "two days", ["Agenda.days", "Agenda.add called insort(9)", "in adder"]),
+        (
+            CONTEXT,
+            "a guest in the office",
+            ["user, on which act_as called set('guest')", "called by request", "in first"],
+        ),
+        (CONTEXT, "a wrong language", ["options", "choose called update(a dict)", "called by child", "in child"]),
     ],
-    ids=["attribute", "dataclass", "item", "setattr", "private", "global", "closure", "container"],
+    ids=[
+        "attribute",
+        "dataclass",
+        "item",
+        "setattr",
+        "private",
+        "global",
+        "closure",
+        "container",
+        "frozen",
+        "namespace",
+        "heap",
+        "bisect",
+        "context",
+        "in-context",
+    ],
 )
 def test_why_names_the_last_writer_of_what_the_line_read(tmp_path, source, question, said):
     told, sure = why(record(tmp_path, HEAD + source, options=["--writes"]), question)

@@ -145,7 +145,9 @@ static void add_value(struct text *text, PyObject *value, bool texts) {
     }
 }
 
+/* Whether a method may change an object: a builtin container, or a context variable. */
 static bool is_container(PyObject *object) {
+    if (PyContextVar_CheckExact(object)) return true;
     if (PyList_Check(object) || PyDict_Check(object) || PyAnySet_Check(object) || PyByteArray_Check(object)) return true;
     if (!deque_type) deque_type = known_type("collections", "deque");
     return deque_type && PyObject_TypeCheck(object, deque_type);

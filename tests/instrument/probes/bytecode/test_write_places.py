@@ -72,6 +72,8 @@ OBJECT = "class Box: pass\nbox = Box()\n"
         ("box.a, box.b = 1, 2", [("a", "Box", 1), ("b", "Box", 2)]),
         ("box.n = 1; del box.n", [("n", "Box", 1), ("n", "Box", NO_VALUE)]),
         ("setattr(box, 'n', 3 + 1)", [("setattr()", "Box", "n", 4)]),
+        ("object.__setattr__(box, 'n', 3 + 1)", [("setattr()", "Box", "n", 4)]),
+        ("box.__dict__['n'] = 8", [("n", "Box", 8), ("ITEM", "dict", "n", 8)]),
         ("Box.n = 2", [("n", "type", 2)]),
         ("for box.n in range(2): pass", [("n", "Box", 0), ("n", "Box", 1)]),
         ("d = {}; d['a'] = 1", [("ITEM", "dict", "a", 1)]),
@@ -111,6 +113,36 @@ def test_method_tells_container_and_its_only_argument(call: str, argument: objec
     assert [entry[:2] for entry in found] == [(name, "list")]
     if TELLS_ARGUMENTS and argument != -1:
         assert found[0][2] == argument
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        ("heapq.heappush(x, 5)", 5),
+        ("heapq.heapify(x)", NO_VALUE),
+        ("heapq.heappushpop(x, 1)", 1),
+        ("insort(x, 2)", 2),
+        ("insort(x, 2, 0, 1)", NO_VALUE),
+        ("random.shuffle(x)", NO_VALUE),
+    ],
+)
+def test_function_that_changes_a_list_tells_it(call: str, argument: object) -> None:
+    imports = "import heapq, random\nfrom bisect import insort\n"
+    found = written(f"{imports}def f(x):\n    {call}\n    return sorted(x)\nresult = f([3, 4])")
+    assert found == [(call.partition("(")[0].rpartition(".")[2], "list", argument)]
+
+
+def test_context_variable_tells_its_value_and_an_event_is_left_alone() -> None:
+    source = """
+    import contextvars, threading
+    name, event = contextvars.ContextVar("name"), threading.Event()
+    def f():
+        token = name.set(4); event.set(); name.reset(token)
+        return name.get(7)
+    result = f()
+    """
+    found = [entry[:2] for entry in written(source) if entry[1] == "ContextVar"]
+    assert found == [("set", "ContextVar"), ("reset", "ContextVar")]
 
 
 def test_method_of_another_object_is_called_as_before() -> None:
