@@ -73,7 +73,11 @@ class StateRead:
 
 
 def states_before(graph: ExecutionGraph, event: int) -> list[StateRead]:
-    """Return the states that an event depended on, the likeliest reason first: written last, and not when it was created."""
+    """Return the states that an event depended on, the likeliest reason first: written last, and not when it was created.
+
+    If it is not known which object or item was read, one whose value the event names comes first, then one whose write precedes
+    the read for certain.
+    """
     writes = Writes.of(graph)
     if not writes and not StoredStates.of(graph):
         return []
@@ -90,7 +94,7 @@ def states_before(graph: ExecutionGraph, event: int) -> list[StateRead]:
             state.by_name,
             state.unsure_item,
             state.is_own,
-            -graph.at("ts", state.row),
+            *finder.likeliness(state),
         ),
     )
 
@@ -196,7 +200,7 @@ class _Finder:
                 later = states.after(seen)
                 yield StateRead(
                     seen.name, seen.write, frame.call, seen.history, is_initial=False, by_name=False,
-                    order=self._order(seen.write, frame), later=() if later < 0 else (later,),
+                    order=self._order(seen.write, frame.row), later=() if later < 0 else (later,),
                     is_own=call == frame.call, unsure_item=seen.unsure, stored=seen,
                 )  # fmt: skip
 
@@ -290,7 +294,7 @@ class _Finder:
         chosen = (
             [*named, *(item for item in items if not item)]
             if named
-            else sorted(items, key=lambda item: -items[item][-1])
+            else sorted(items, key=lambda item: self._likeliness(items[item][-1], frame.row))
         )
         for item in chosen[:MOST_ITEMS]:
             state = self._state(owner, items[item], frame)
@@ -332,11 +336,13 @@ class _Finder:
         """Yield the last write of an attribute of the same name, where the object that was read is not known."""
         last = path.steps[-1]
         if last.form == "attribute":
-            rows = self._writes.before(self._writes.by_attribute.get(last.name, []), frame.row)
-            if rows:
-                yield self._state(
-                    self._name_of(rows[-1], self._writes.source_name(last.name)), rows, frame, by_name=True
-                )
+            objects: dict[int, list[int]] = {}
+            for row in self._writes.before(self._writes.by_attribute.get(last.name, []), frame.row):
+                objects.setdefault(self._graph.key(row), []).append(row)
+            if objects:
+                rows = min(objects.values(), key=lambda rows: self._likeliness(rows[-1], frame.row))
+                name = self._name_of(rows[-1], self._writes.source_name(last.name))
+                yield self._state(name, rows, frame, by_name=True)
 
     def _name_of(self, row: int, attribute: str) -> str:
         return f"{self._class_of(self._graph.key(row))}.{attribute}".lstrip(".")
@@ -358,14 +364,26 @@ class _Finder:
             history,
             initial,
             by_name,
-            self._order(row, frame),
+            self._order(row, frame.row),
             self._later(row, frame.row),
             is_own=call == frame.call,
             may_miss=self._writes.may_miss(rows, graph.at("ts", frame.row)),
         )
 
-    def _order(self, row: int, frame: _Frame) -> Literal["same", "before", "unordered"]:
-        if self._graph.at("strand", row) == self._graph.at("strand", frame.row):
+    def likeliness(self, state: StateRead) -> tuple[bool, bool, int]:
+        """Return a key that sorts states of the same sureness, the likeliest first."""
+        if not state.by_name and not state.unsure_item:
+            return False, False, -self._graph.at("ts", state.row)
+        return self._likeliness(state.row, state.reader if state.reader >= 0 else self._event)
+
+    def _likeliness(self, row: int, reader: int) -> tuple[bool, bool, int]:
+        states = StoredStates.of(self._graph)
+        written = [] if states.has(row) else [self._writes.at(row).value.text]
+        named = any(map(self._is_named, filter(None, written or states.at(row).values.values())))
+        return not named, self._order(row, reader) == "unordered", -self._graph.at("ts", row)
+
+    def _order(self, row: int, reader: int) -> Literal["same", "before", "unordered"]:
+        if self._graph.at("strand", row) == self._graph.at("strand", reader):
             return "same"
         return "before" if self._is_before(row) else "unordered"
 

@@ -344,3 +344,36 @@ def test_answer_is_from_the_source_that_ran(tmp_path):
     before, _ = why(folder, "negative total")
     (folder / "app.py").write_text("# nothing of this ran\n" * 60)
     assert why(folder, "negative total")[0] == before
+
+
+def test_item_whose_value_the_event_names_comes_before_one_that_was_written_later(tmp_path):
+    source = """
+    class Prices:
+        def __init__(self): self.known = {}
+        def put(self, sku, price): self.known[sku] = price
+        def check(self):
+            for price in self.known.values():
+                if price > 900: log.error("a price of %d", price)
+    prices = Prices()
+    prices.put("tea", 977); prices.put("cup", 3); prices.put("pot", 4); prices.put("jar", 5); prices.put("can", 6)
+    prices.check()
+    """
+    told, _ = why(record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes"]), "a price of 977")
+    assert "an item of Prices.known, perhaps Prices.known['tea'] = 977" in told.split(". ")[0]
+
+
+def test_object_whose_value_the_event_names_is_the_likeliest_of_unknown_ones(tmp_path):
+    source = """
+    class Box:
+        def __init__(self, n): self.n = n
+        def fill(self, n): self.n = n
+    def pick(boxes): return max(boxes, key=lambda box: box.n)
+    def check(boxes):
+        found = pick(boxes)
+        if found.n > 70: log.error("%d is too much", found.n)
+    boxes = [Box(1), Box(2), Box(3)]
+    boxes[0].fill(78); boxes[1].fill(12); boxes[2].fill(13)
+    check(boxes)
+    """
+    told, _ = why(record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes"]), "78 is too much")
+    assert "Box.n = 78" in told.split(". ")[0]
