@@ -96,13 +96,13 @@ def leaf():
 
 def nested():
     both.wait()
-    concurrent.futures.wait([pool.submit(leaf)], timeout=0.5)
+    concurrent.futures.wait([pool.submit(leaf)], timeout=2)
 
 def middle():
     return pool.submit(leaf).result()
 
 def outer():
-    concurrent.futures.wait([beside.submit(middle)], timeout=0.5)
+    concurrent.futures.wait([beside.submit(middle)], timeout=2)
 
 def locked():
     with ledger:
@@ -114,7 +114,7 @@ async def look_up():
 def ask():
     both.wait()
     try:
-        asyncio.run_coroutine_threadsafe(look_up(), loop).result(0.5)
+        asyncio.run_coroutine_threadsafe(look_up(), loop).result(2)
     except TimeoutError:
         pass
 
@@ -132,7 +132,7 @@ elif way == "loop":
     asyncio.run(main())
 elif way == "lock":
     with ledger:
-        concurrent.futures.wait([pool.submit(locked)], timeout=0.5)
+        concurrent.futures.wait([pool.submit(locked)], timeout=2)
 pool.shutdown(), beside.shutdown()
 """
 
@@ -187,7 +187,7 @@ def fill():
     start(pack)
     for order in [{"id": 1}] if healthy else [{}, {}, {}, {}]:
         try:
-            orders.put(order, timeout=0.3)
+            orders.put(order, timeout=1)
         except queue.Full:
             break
         time.sleep(0.05)
@@ -201,7 +201,7 @@ def ask():
     answer = Future()
     start(compute, answer)
     try:
-        answer.result(0.3)
+        answer.result(1)
     except TimeoutError:
         pass
 
@@ -218,7 +218,7 @@ def buy():
         reply = queue.Queue()
         prices.put((article, reply))
         try:
-            reply.get(timeout=0.3)
+            reply.get(timeout=1)
         except queue.Empty:
             pass
 
@@ -226,7 +226,7 @@ heard = threading.Condition()
 
 def beat():
     for number in range(2):
-        time.sleep(0.05)
+        while not heard._waiters: time.sleep(0.01)
         with heard:
             heard.notify_all()
     if not healthy:
@@ -236,7 +236,7 @@ def listen():
     start(beat)
     with heard:
         for number in range(2 if healthy else 3):
-            heard.wait(0.5)
+            heard.wait(1)
 
 def convert(number):
     if not healthy:
@@ -262,7 +262,7 @@ async def share():
     for name in ("good", "good" if healthy else "bad"):
         files.put_nowait(name)
     try:
-        await asyncio.wait_for(files.join(), 0.3)
+        await asyncio.wait_for(files.join(), 1)
     except TimeoutError:
         pass
 
@@ -278,7 +278,7 @@ async def back_up():
     await asyncio.sleep(0.01)
 
 def slow(started):
-    time.sleep(0.6)
+    time.sleep(1)
     started.set()
 
 def unrelated():
@@ -305,7 +305,7 @@ def mixed():
     start(work, jobs, done), start(work, jobs, done)
     jobs.put(-1)
     time.sleep(0.1)
-    jobs.put(0.8)
+    jobs.put(1.5)
     try:
         done.get(timeout=0.3)
     except queue.Empty:
@@ -372,7 +372,7 @@ if __name__ == "__main__":
         second = (bob, alice) if way == "circle" else (alice, bob)
         children = [
             context.Process(target=transfer, args=(*locks, both, limit))
-            for locks, limit in (((alice, bob), 0.3), (second, 5))
+            for locks, limit in (((alice, bob), 2), (second, 60))
         ]
     else:
         lock, taken, waiting = context.Lock(), context.Event(), context.Event()
@@ -465,6 +465,7 @@ if __name__ == "__main__":
     child = context.Process(target=produce if way == "get" else consume, args=(items,))
     child.start()
     items.get() if way == "get" else items.put(1)
+    while not items.empty(): time.sleep(0.01)
     time.sleep(0.2)
     if end == "killed":
         os.kill(child.pid, signal.SIGKILL)
