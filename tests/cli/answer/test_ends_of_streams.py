@@ -54,17 +54,18 @@ STREAM = """
 handlers = []
 
 async def quote(reader, writer):
-    handlers.append(asyncio.current_task())
     try:
         await reader.readline()
         writer.write(b"12345")
+        handlers.append(asyncio.current_task())
         await asyncio.sleep(0.1)
         writer.write(b"67890")
     finally:
         writer.close()
 
 async def clear():
-    await asyncio.sleep(0.05)
+    while not handlers:
+        await asyncio.sleep(0.01)
     if not MENDED:
         handlers[0].cancel()
 
@@ -118,6 +119,7 @@ async def serve(reader, writer):
     work.exception() if not work.cancelled() else None
     watcher.cancel()
     writer.close()
+    served.set()
 
 def visit(address):
     with socket.create_connection(address) as one:
@@ -125,9 +127,11 @@ def visit(address):
         time.sleep(0.05)
 
 async def main():
+    global served
+    served = asyncio.Event()
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     threading.Thread(target=visit, args=(server.sockets[0].getsockname(),), name="browser").start()
-    await asyncio.sleep(0.5)
+    await served.wait()
     server.close()
 
 asyncio.run(main())
@@ -314,7 +318,7 @@ async def main():
     for number in range(4):
         async with anyio.create_task_group() as group:
             group.start_soon(export, number, name=f"export-{number}")
-            await anyio.sleep(0.05)
+            await anyio.sleep(0.3)
             group.cancel_scope.cancel()
 
 anyio.run(main)
