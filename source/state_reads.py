@@ -64,6 +64,18 @@ class Reads:
 
 
 @dataclass(frozen=True)
+class Expression:
+    """A name, an attribute, an item or a call in a function."""
+
+    path: Path | None
+    """What it names, as it is written; None for a call and for an item of a call's result."""
+    is_parameter: bool
+    """Whether it is a parameter of the function alone."""
+    reads: Reads
+    """What its value depends on."""
+
+
+@dataclass(frozen=True)
 class Assigned:
     """What is assigned at a line."""
 
@@ -80,7 +92,8 @@ class Source:
         self._module = ast.parse(text)
         _mangle(self._module, "")
         self._functions: dict[int, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda] = {}
-        self._methods: set[int] = set()
+        self._classes: dict[int, str] = {}
+        """The names of classes by `id` of their members."""
         for node in ast.walk(self._module):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
@@ -88,7 +101,7 @@ class Source:
             elif isinstance(node, ast.Lambda):
                 self._functions.setdefault(node.lineno, node)
             elif isinstance(node, ast.ClassDef):
-                self._methods.update(id(member) for member in node.body)
+                self._classes.update((id(member), node.name) for member in node.body)
 
     def reads_at(self, first_line: int, line: int) -> Reads:
         """Return what a line depends on, in the function that begins at `first_line`; 0 for the module's own code."""
@@ -106,6 +119,23 @@ class Source:
         expressions = [node for node in _own_nodes(function) if isinstance(node, ast.expr)]
         expressions.sort(key=lambda node: -node.lineno)
         return _Reader(function, last + 1).read(expressions, last)
+
+    def expression(self, first_line: int, line: int, text: str) -> Expression | None:
+        """Return what an expression at a line means in the function that begins at `first_line`; None if it is not one."""
+        function = self._functions.get(first_line) if first_line else self._module
+        try:
+            node = ast.parse(text, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        if function is None:
+            return None
+        for part in ast.walk(node):
+            if isinstance(part, ast.Attribute):
+                part.attr = mangled(part.attr, self._classes.get(id(function), "").lstrip("_"))
+        path = _path(node, line)
+        path = path if path is not None and path.root else None
+        is_parameter = path is not None and not path.steps and path.root in _parameters(function)
+        return Expression(path, is_parameter, _Reader(function, line, node).read([node], line))
 
     def calls_of(self, first_line: int, name: str) -> list[int]:
         """Return the lines where a function calls another one, or a method, of a name; `first_line` 0 for the module."""
@@ -146,7 +176,7 @@ class Source:
         if function is None:
             return Assigned("", 0)
         names = _parameters(function)
-        names = names[1:] if id(function) in self._methods else names
+        names = names[1:] if id(function) in self._classes else names
         for node in _own_nodes(function):
             if isinstance(node, ast.Assign) and node.lineno == line and isinstance(node.value, ast.Name):
                 return Assigned(node.value.id if node.value.id in names else "", len(names))
@@ -163,20 +193,21 @@ def _mangle(node: ast.AST, class_name: str) -> None:
 
 def mangled(name: str, class_name: str) -> str:
     """Return the name at run time of an attribute that is used in a class."""
-    return f"_{class_name}{name}" if name.startswith("__") and not name.endswith("__") else name
+    return f"_{class_name}{name}" if class_name and name.startswith("__") and not name.endswith("__") else name
 
 
 class _Reader:
-    def __init__(self, function: _Function, line: int) -> None:
+    def __init__(self, function: _Function, line: int, asked: ast.expr | None = None) -> None:
         self._line = line
         self._sources: dict[str, list[tuple[ast.expr, tuple[Step, ...]]]] = {}
         self._given = set(_parameters(function))
         self._updated: set[int] = set()
         """Targets of augmented assignments, which are read, too."""
-        called = {id(node.func) for node in _own_nodes(function) if isinstance(node, ast.Call)}
+        nodes = [*_own_nodes(function), *(ast.walk(asked) if asked is not None else ())]
+        called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         self._inner = {
             id(node.value)
-            for node in _own_nodes(function)
+            for node in nodes
             if isinstance(node, ast.Attribute | ast.Subscript) and id(node) not in called
         }
         """Beginnings of longer paths: reading `a.b.c` does not read all of `a.b`."""

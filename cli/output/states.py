@@ -23,15 +23,15 @@ def ask_history(session: Session, name: str, run: str, *, as_json: bool) -> None
     from clew.server.text import units
 
     opened = session.open(run, Task())
-    rows = history_of(opened.graph, name)
+    history = history_of(opened.graph, name)
     if as_json:
-        print_json({"run": session.ref(opened), "state": name, "writes": rows})
+        print_json({"run": session.ref(opened), "state": name, "writes": history.described(history.rows)})
         return
     print_live_note(opened)
-    shown = rows[-MOST_WRITES:]
-    click.echo(f"{units.count(len(rows), 'write')} of {units.printable(name)}, the newest last")
+    shown = history.described(history.rows[-MOST_WRITES:])
+    click.echo(f"{units.count(len(history.rows), 'write')} of {units.printable(name)}, the newest last")
     click.echo()
-    several = any(row.object for row in rows)
+    several = history.several > 1
     made = table("time", *(("object",) if several else ()), "change", "by", "called by", "in", "place", right=("time",))
     for row in shown:
         numbered = (f"#{row.object}" if row.object else "",) if several else ()
@@ -39,5 +39,6 @@ def ask_history(session: Session, name: str, run: str, *, as_json: bool) -> None
         place = place_cell(Location(row.path, row.line) if row.path else None)
         made.add_row(units.offset(row.ns), *numbered, *map(units.printable, cells), place)
     show(made)
-    if len(rows) > len(shown):
-        click.echo(f"\n{units.count(len(rows) - len(shown), 'earlier write')}: --json has all")
+    more = len(history.rows) - len(shown)
+    if more:
+        click.echo(f"\n{units.count(more, 'earlier write')}: --json has all")

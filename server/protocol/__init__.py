@@ -28,10 +28,13 @@ COMMANDS = (
     "clew.stopRecording",
     "clew.walk.start",
     "clew.showFunctions",
+    "clew.lastValues",
+    "clew.whoWrote",
+    "clew.openHistory",
 )
 """Commands in code lenses and hovers. Arguments: openSlice and why take one `SliceParams`, openCompare one
 `CompareParams`, findSuspects one `LocalizeParams`. selectRun takes one `SelectRunParams` and chooseBaseline one
 `ChooseBaselineParams`; without an argument both ask the user. record takes nothing, or one `RecordableParams`, whose
 `kind` selects the target that is recorded without asking. The next two take nothing; walk.start takes one `WalkParams`.
 showFunctions takes the uri of a spec and a position before a rule's patterns, and shows the targets of
-`textDocument/definition` there."""
+`textDocument/definition` there. lastValues, whoWrote and openHistory take one `HistoryParams`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from clew.server.protocol import log_line, recording, second_look, session
+from clew.server.protocol import history, log_line, recording, second_look, session
 from clew.server.protocol.method import Method
 from clew.server.protocol.views import (
     aggregate,
@@ -36,6 +36,7 @@ MODULES = (
     entities,
     walk,
     second_look,
+    history,
     custom_views,
     log_line,
     recording,

@@ -35,13 +35,17 @@ class ValueResult:
     """How long the test took in the run; 0 if that is not known."""
     tests: list[str]
     """Other tests that called the function at the location."""
+    expectedNs: float = 0.0
+    """How long the second look will take, as an estimate; 0 if that is not known."""
+    similar: int = 0
+    """How many similar tests the second look runs, too."""
     answer: ValueAnswer | None = None
     message: str = ""
     """A sentence if there is no answer."""
     command: str = ""
     """The command that answers for a program, which clew repeats only with the user's word."""
     failed: FailedTest | None = None
-    """The failed test, with the functions that may have made it fail."""
+    """The failed test, with what may have made it fail."""
 
 
 METHODS = {

@@ -17,6 +17,7 @@ from clew.graph.ops.answer.answer import Answer
 from clew.graph.ops.answer.steps import AnswerStep
 from clew.graph.ops.diagnoses.finding import Reason
 from clew.graph.render.library import library_place
+from clew.records.format.event import Kind
 from clew.server.protocol.shared import Location
 from clew.server.protocol.views.answer import (
     ErrorCause,
@@ -64,7 +65,9 @@ def verdict_of(graph: ExecutionGraph, answer: Answer) -> Verdict:
         others,
         [units.printable(limit) for limit in answer.limits],
     )
-    return replace(verdict, markdown=markdown(verdict))
+    named = (event for claim in answer.verdict for event in claim.events)
+    write = next((event for event in named if graph.at("kind", event) == Kind.WRITE), None)
+    return replace(verdict, write=write, markdown=markdown(verdict))
 
 
 def sentence(text: str) -> str:

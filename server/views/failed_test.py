@@ -112,6 +112,19 @@ def looked_test(
     return replace(answer, value=value, noValue=why_not)
 
 
+def expected_look(session: Session, run: Run, node: str, task: Task, *, compares: bool) -> tuple[float, int]:
+    """Return how many seconds a second look at a test will take, and how many similar tests it will run if it compares."""
+    tests = _tests(session, run, task)
+    test = next(
+        (number for number in range(len(tests.nodes) - 1, -1, -1) if tests.nodes[number] == node and tests.own[number]),
+        -1,
+    )
+    if test < 0:
+        return 0.0, 0
+    similar = similar_tests(tests, test, alike(tests, test)) if compares else []
+    return _expected_seconds(tests, test, similar), len(similar)
+
+
 def _expected_seconds(tests: RecordedTests, test: int, similar: list[SimilarTest]) -> float:
     own = float(tests.flows.total_ns[tests.flows.first[test]])
     calls = int(np.count_nonzero(tests.call_function[tests.flows.places(test)] >= 0))

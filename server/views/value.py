@@ -118,7 +118,7 @@ def value_view(session: Session, params: ValueParams, task: Task) -> ValueResult
     from clew.compare.failures.recorded_tests import tests_of
 
     # That module asks this one for the values of a failed test.
-    from clew.server.views.failed_test import failed_test
+    from clew.server.views.failed_test import expected_look, failed_test, looked_test
 
     run = session.open(params.run, task)
     ref, place = session.ref(run), params.location
@@ -144,8 +144,16 @@ def value_view(session: Session, params: ValueParams, task: Task) -> ValueResult
         return replace(
             result, message=f"{name} has unsaved changes. A second look runs the saved file: save it, then ask again."
         )
+    # The lines of similar tests tell about a failure, not about one value.
+    of_failure = not params.expression and recorded.failed[numbers[-1]]
     if not params.isLook:
-        return result
+        with task.interruptible():
+            seconds, similar = expected_look(session, run, test, task, compares=of_failure)
+        return replace(result, expectedNs=seconds * 1e9, similar=similar)
+    if of_failure:
+        found = looked_test(session, run, test, task, may_take_long=True)
+        if found is not None:
+            return replace(result, answer=found.value, failed=found, message=found.noValue)
     question = ValueQuestion(
         expression=params.expression,
         file=place.path if place is not None else "",

@@ -19,7 +19,7 @@ def state_claim(facts: Facts, state: StateRead) -> Claim:
     """Return a sentence about the last write of a state before it was read."""
     graph = facts.graph
     reader = graph.sites[graph.at("site", state.reader)].qualname if state.reader >= 0 else "the module"
-    text = f"{_short(reader)} read {_read(facts, state)}{_written_by(facts, state)}"
+    text = f"{short(reader)} read {_read(facts, state)}{_written_by(facts, state)}"
     text += _place(facts, state.row)
     around = caller(facts, state.row)
     text += f", called by {around}" if around else ""
@@ -106,7 +106,7 @@ def writer(facts: Facts, row: int) -> str:
     if call < 0:
         return "code outside recorded functions"
     site, line = graph.sites[graph.at("site", call)], graph.sites[graph.at("site", row)].line
-    name = _short(site.qualname)
+    name = short(site.qualname)
     if StoredStates.of(graph).has(row):
         return name
     source = Writes.of(graph).source_of(site.file)
@@ -124,7 +124,7 @@ def caller(facts: Facts, row: int) -> str:
     graph = facts.graph
     call = graph.owner_of(row)
     around = graph.enclosing_call(call) if call >= 0 else -1
-    return _short(graph.sites[graph.at("site", around)].qualname) if around >= 0 else ""
+    return short(graph.sites[graph.at("site", around)].qualname) if around >= 0 else ""
 
 
 def _changed(state: StateRead, write: Write) -> str:
@@ -139,7 +139,7 @@ def value_text(write: Write) -> str:
     return f"{'an' if write.value.text[:1] in 'aeiouAEIOU' else 'a'} {write.value.text}"
 
 
-def _short(qualname: str) -> str:
+def short(qualname: str) -> str:
     return qualname.rpartition(".<locals>.")[2]
 
 

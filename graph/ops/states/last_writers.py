@@ -8,7 +8,7 @@ inferred, and the write is recorded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -81,9 +81,22 @@ def states_before(graph: ExecutionGraph, event: int) -> list[StateRead]:
     writes = Writes.of(graph)
     if not writes and not StoredStates.of(graph):
         return []
-    finder = _Finder(writes, event)
+    return _likeliest(graph, _Finder(writes, event).states())
+
+
+def states_in_call(graph: ExecutionGraph, call: int, row: int, reads: Reads) -> list[StateRead]:
+    """Return the states that something in a call depended on at a row of it, as `states_before` does.
+
+    States that `reads` names are preferred to those that the called functions read.
+    """
+    writes = Writes.of(graph)
+    finder, frame = _Finder(writes, row), _Frame(call, row, reads)
+    return _likeliest(graph, finder.named(frame)) or _likeliest(graph, finder.all(frame))
+
+
+def _likeliest(graph: ExecutionGraph, states: Iterable[StateRead]) -> list[StateRead]:
     found: dict[int, StateRead] = {}
-    for state in finder.states():
+    for state in states:
         known = found.get(state.row)
         if known is None or (known.by_name and not state.by_name):
             found[state.row] = state
@@ -129,6 +142,14 @@ class _Finder:
             return
         yield from self._in_frame(_Frame(call, self._event, source.reads_at(first, line)), 0)
         yield from self._of_callers(call)
+
+    def named(self, frame: _Frame) -> Iterator[StateRead]:
+        """Yield the states that the paths of a frame name."""
+        return self._paths(frame)
+
+    def all(self, frame: _Frame) -> Iterator[StateRead]:
+        """Yield the states that a frame, and the calls that it depends on, read."""
+        return self._in_frame(frame, 0)
 
     def _of_callers(self, call: int) -> Iterator[StateRead]:
         """Yield the states behind the arguments of the calls around the event, and behind the conditions of these calls."""

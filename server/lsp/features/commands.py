@@ -16,6 +16,7 @@ from clew.server.lsp.features.esl import navigation
 from clew.server.lsp.features.esl.spec_text import SpecText
 from clew.server.lsp.positions import path_of
 from clew.server.protocol.codec import decode
+from clew.server.protocol.history import HistoryResult
 from clew.server.protocol.registry import METHODS
 from clew.server.protocol.session import ChooseBaselineParams, SelectRunParams
 from clew.server.protocol.views.compare import CompareParams, CompareResult
@@ -46,6 +47,18 @@ def register(server: ClewServer) -> None:
     @server.command("clew.findSuspects")
     async def find_suspects(*arguments: Any) -> None:
         await _localize(server, arguments)
+
+    @server.command("clew.lastValues")
+    async def last_values(*arguments: Any) -> None:
+        await _history(server, arguments, goes=False)
+
+    @server.command("clew.openHistory")
+    async def history(*arguments: Any) -> None:
+        await _history(server, arguments, goes=False)
+
+    @server.command("clew.whoWrote")
+    async def who_wrote(*arguments: Any) -> None:
+        await _history(server, arguments, goes=True)
 
     @server.command("clew.selectRun")
     async def select_run(*arguments: Any) -> None:
@@ -106,6 +119,22 @@ async def _compare(server: ClewServer, arguments: tuple[Any, ...]) -> None:
     rows = [row for row in result.rows if row.category == category] or result.rows[:1]
     lines = [row.sentence for row in rows] or [result.message or result.sentence]
     server.tell("\n".join([*lines, result.explanation]))
+
+
+async def _history(server: ClewServer, arguments: tuple[Any, ...], *, goes: bool) -> None:
+    """Show the last values of a state; or, if `goes`, who wrote it last, and move the editor there."""
+    from clew.server.text.state_history import lines
+
+    params = arguments[0] if arguments else {}
+    result = await _answer(server, "clew: history", "clew/history", params)
+    if result is None:
+        return
+    assert isinstance(result, HistoryResult)
+    if goes and result.last is not None:
+        message = "\n".join([result.last.sentence, *result.notes])
+        await server.show_location(message, result.last.location, result.run.id)
+        return
+    server.tell("\n".join(lines(result, str(server.session.workspace))))
 
 
 async def _localize(server: ClewServer, arguments: tuple[Any, ...]) -> None:

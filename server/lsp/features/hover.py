@@ -16,8 +16,10 @@ from clew.server.locations.line_mapping import places
 from clew.server.lsp.features import log_lines
 from clew.server.lsp.features.esl import hover as spec_hover
 from clew.server.lsp.features.esl.spec_text import SpecText, is_spec
+from clew.server.lsp.features.findings import states
 from clew.server.lsp.positions import path_of
 from clew.server.protocol.codec import encode
+from clew.server.protocol.history import HistoryParams
 from clew.server.protocol.shared import Target
 from clew.server.protocol.views.slice import SliceParams
 from clew.server.protocol.views.walk import WalkParams
@@ -32,6 +34,8 @@ class Spot(NamedTuple):
     path: str
     line: int
     """The line, from 1."""
+    column: int
+    """The column, from 0, in characters."""
     name: str
     """The word under the cursor."""
     text: str
@@ -58,8 +62,10 @@ def register(server: ClewServer) -> None:
             elif path.endswith(".py"):
                 document = server.document(uri)
                 name, text = document.word_at_position(params.position), document.source
+                offset = document.offset_at_position(params.position)
+                column = offset - (text.rfind("\n", 0, offset) + 1)
                 content = await server.work(
-                    "clew", lambda task: _function_hover(server, Spot(path, line + 1, name, text), kind, task)
+                    "clew", lambda task: _function_hover(server, Spot(path, line + 1, column, name, text), kind, task)
                 )
             elif is_spec(uri):
                 spec = SpecText.of(server.document(uri))
@@ -87,8 +93,8 @@ def _log_hover(server: ClewServer, uri: str, row: int, task: Task) -> str:
 
 
 def _function_hover(server: ClewServer, spot: Spot, kind: types.MarkupKind, task: Task) -> str:
-    """Return the hover about the test that failed at a position, else about the function that is defined or called there; ""
-    for none of them."""
+    """Return the hover about the test that failed at a position, else about the function that is defined or called there, else
+    about the state there; "" for none of them."""
     session = server.session
     if not session.has_runs():
         return ""
@@ -98,7 +104,8 @@ def _function_hover(server: ClewServer, spot: Spot, kind: types.MarkupKind, task
     table = session.cached_functions(task)
     function = function_named(session, table, spot) if table is not None else None
     if table is None or function is None:
-        return ""
+        plain = kind is types.MarkupKind.PlainText
+        return states.hover(server, spot.path, spot.text, line=spot.line, column=spot.column, plain=plain, task=task)
     savings = session.cached_savings(table.run, server.settings.what_if_percent)
     about = describe(table, function, savings)
     if kind is types.MarkupKind.PlainText:
@@ -136,6 +143,6 @@ def function_named(session: Session, table: FunctionTable, spot: Spot) -> Functi
     return table.by_site.get(called.pop()) if len(called) == 1 else None
 
 
-def command_link(text: str, command: str, params: SliceParams | WalkParams) -> str:
+def command_link(text: str, command: str, params: HistoryParams | SliceParams | WalkParams) -> str:
     argument = urllib.parse.quote(json.dumps([encode(params)]))
     return f"[{text}](command:{command}?{argument})"

@@ -133,6 +133,8 @@ class Verdict:
     """Sentences about what clew does not follow and the answer therefore may miss; shown before the verdict."""
     failedTest: FailedTest | None = None
     """The failed test that the event belongs to, if the question was about one."""
+    write: int | None = None
+    """The write of a state that the verdict names, whose history the panel shows; null if it names none."""
     markdown: str = ""
     """The whole answer for a ticket."""
 

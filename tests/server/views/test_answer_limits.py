@@ -60,8 +60,10 @@ TESTED_BELOW = {
     "clew/entities",
     "clew/entityEvents",
     "clew/entity",
+    "clew/history",
 }
-"""Methods whose left-out parts are requested next, or counted by direction or by node, not in a column."""
+"""Methods whose left-out parts are requested next, or counted by direction or by node, not in a column; of the history in
+`test_history.py`, since it needs a run with writes."""
 OF_ONE_THING = {
     "clew/whatIf": "figures of one label",
     "clew/value": "one value, whose chain has a limit of its own",

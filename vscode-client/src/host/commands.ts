@@ -19,6 +19,7 @@ import type { PanelHost } from "./panel";
 import type { Recorder } from "./recording";
 import { pickBaseline, pickRun } from "./runStatusBar";
 import { askGuideQuestions } from "./guideQuestions";
+import { paramsAtCursor, StateCommands } from "./stateCommands";
 import { testId } from "./testItems";
 import type { WalkCommands } from "./walkCommands";
 import type { WatchCommand } from "./watchCommand";
@@ -81,6 +82,7 @@ export function registerCommands(
     "clew.analyseErrors": () => analyse(server, panel, "errors"),
     "clew.analysePath": () => analyse(server, panel, "path"),
     "clew.analyseRegression": () => analyse(server, panel, "regression"),
+    ...new StateCommands(server, panel).commands(),
     ...walking.commands(),
     "clew.restartServer": () => server.restart(),
     "clew.showOutput": () => {
@@ -158,24 +160,13 @@ function isValueParams(value: unknown): value is ValueParams {
 
 /** The question that the code action at the cursor asks. */
 async function valueAtCursor(): Promise<ValueParams | undefined> {
-  const editor = vscode.window.activeTextEditor;
-  const offered = editor
-    ? await vscode.commands.executeCommand<(vscode.CodeAction | vscode.Command)[]>(
-        "vscode.executeCodeActionProvider",
-        editor.document.uri,
-        new vscode.Range(editor.selection.active, editor.selection.active),
-      )
-    : [];
-  for (const one of offered) {
-    const command = typeof one.command === "object" ? one.command : "arguments" in one ? one : undefined;
-    if (command?.command !== "clew.openValue") continue;
-    const params: unknown = command.arguments?.[0];
-    if (isValueParams(params)) return params;
+  const params = await paramsAtCursor(["clew.openValue"], isValueParams);
+  if (!params) {
+    void vscode.window.showInformationMessage(
+      "clew: put the cursor on a variable, an attribute or a call in a function that a test of the selected run called",
+    );
   }
-  void vscode.window.showInformationMessage(
-    "clew: put the cursor on a variable, an attribute or a call in a function that a test of the selected run called",
-  );
-  return undefined;
+  return params;
 }
 
 /** Not the file that a menu passes. */

@@ -23,9 +23,95 @@ export const RUN_GREW = "clew/runGrew";
  * `ChooseBaselineParams`; without an argument both ask the user. record takes nothing, or one `RecordableParams`, whose
  * `kind` selects the target that is recorded without asking. The next two take nothing; walk.start takes one `WalkParams`.
  * showFunctions takes the uri of a spec and a position before a rule's patterns, and shows the targets of
- * `textDocument/definition` there.
+ * `textDocument/definition` there. lastValues, whoWrote and openHistory take one `HistoryParams`.
  */
-export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.findSuspects", "clew.selectRun", "clew.chooseBaseline", "clew.record", "clew.recordAgain", "clew.stopRecording", "clew.walk.start", "clew.showFunctions"] as const;
+export const COMMANDS = ["clew.openSlice", "clew.why", "clew.openCompare", "clew.findSuspects", "clew.selectRun", "clew.chooseBaseline", "clew.record", "clew.recordAgain", "clew.stopRecording", "clew.walk.start", "clew.showFunctions", "clew.lastValues", "clew.whoWrote", "clew.openHistory"] as const;
+
+/** Asks who wrote a state and when. Exactly one of `location` with `expression`, `state` and `event` is given. */
+export interface HistoryParams {
+  /** A name, an attribute, an item or a call at `location`. */
+  expression?: string;
+  /** A line of the present text. */
+  location?: Location | null;
+  /** `Class.attribute`, an attribute of any class, or a variable. */
+  state?: string;
+  /** The event of a write. */
+  event?: number | null;
+  run?: string;
+  maxWrites?: number;
+  /** How many of the newest writes to leave out; null for the writes around the one in question, else the newest. */
+  skip?: number | null;
+}
+
+/** One writer: a function with its caller, in one thread or task, for one request. */
+export interface HistoryLane {
+  /** The function; "" for the writers that were left out. */
+  writer: string;
+  caller: string;
+  /** The thread, task or process. */
+  who: string;
+  /** The request on whose behalf it wrote, "" outside requests. */
+  request: string;
+  /** How many of the shown writes are its own. */
+  writes: number;
+}
+
+export interface StateWrite {
+  event: number;
+  /** The time since the run's start. */
+  timeNs: number;
+  /** The index of its writer. */
+  lane: number;
+  /** The attribute or variable that was written; "" where the content of a container was changed. */
+  state: string;
+  /** `= 110`, `['book'] = 2`, `.append(5)` or `deleted`. */
+  change: string;
+  /** The function, with the value where it is a parameter's: `Cart.apply_coupon(110)`. */
+  by: string;
+  /** The number of the object, from 1, where several have the state; else 0. */
+  object: number;
+  /** Whether the newest call of the function in question read what this wrote, or the question names this write. */
+  isMarked: boolean;
+  /** Why it is part of a race, as a sentence; "" if that is not known. */
+  race: string;
+  location: Location | null;
+}
+
+/** Who wrote a state last: before the read in question, if that is known. */
+export interface LastWrite {
+  sentence: string;
+  location: Location | null;
+}
+
+export interface HistoryResult {
+  run: RunRef;
+  /** The state's name, or the expression where the answer has no state. */
+  state: string;
+  /** In the order of their first writes. */
+  lanes: HistoryLane[];
+  /** The oldest first. */
+  writes: StateWrite[];
+  /** The number of writes that were left out. */
+  hiddenWrites: number;
+  /** How many of the writes that were left out are newer than the shown ones. */
+  laterWrites: number;
+  /** How many objects have the state; 0 for one. */
+  objects: number;
+  /** When the newest call of the function in question read the state: at its end, or before its next own write. */
+  readNs: number | null;
+  /** That function. */
+  reader: string;
+  /** Names of other states on which the expression depends. */
+  others: string[];
+  /** Sentences about what is uncertain or may be missing. */
+  notes: string[];
+  /** None if the answer has no write. */
+  last: LastWrite | null;
+  /** A sentence if there is no answer. */
+  message: string;
+  /** The command that records what is missing; "" if nothing is. */
+  command: string;
+}
 
 /** The language client's `initializationOptions`. */
 export interface ClientOptions {
@@ -199,12 +285,16 @@ export interface ValueResult {
   tookNs: number;
   /** Other tests that called the function at the location. */
   tests: string[];
+  /** How long the second look will take, as an estimate; 0 if that is not known. */
+  expectedNs: number;
+  /** How many similar tests the second look runs, too. */
+  similar: number;
   answer: ValueAnswer | null;
   /** A sentence if there is no answer. */
   message: string;
   /** The command that answers for a program, which clew repeats only with the user's word. */
   command: string;
-  /** The failed test, with the functions that may have made it fail. */
+  /** The failed test, with what may have made it fail. */
   failed: FailedTest | null;
 }
 
@@ -548,6 +638,8 @@ export interface Verdict {
   limits: string[];
   /** The failed test that the event belongs to, if the question was about one. */
   failedTest: FailedTest | null;
+  /** The write of a state that the verdict names, whose history the panel shows; null if it names none. */
+  write: number | null;
   /** The whole answer for a ticket. */
   markdown: string;
 }
@@ -2110,6 +2202,7 @@ export interface Methods {
   "clew/entityOrigin": { params: EntityParams; result: EntityOrigin };
   "clew/walk": { params: WalkParams; result: WalkResult };
   "clew/value": { params: ValueParams; result: ValueResult };
+  "clew/history": { params: HistoryParams; result: HistoryResult };
   "clew/views": { params: ViewsParams; result: ViewsResult };
   "clew/sql": { params: SqlParams; result: SqlResult };
   "clew/recognise": { params: RecogniseParams; result: RecogniseResult };
@@ -2149,6 +2242,7 @@ export const METHODS: readonly Method[] = [
   "clew/entityOrigin",
   "clew/walk",
   "clew/value",
+  "clew/history",
   "clew/views",
   "clew/sql",
   "clew/recognise",

@@ -124,6 +124,7 @@ export function verdict(more: Partial<Verdict> = {}): Verdict {
     limits: [],
     markdown: "**Why: ERROR timed out**\n",
     failedTest: null,
+    write: null,
     ...more,
   };
 }

@@ -1,5 +1,5 @@
 """Quick fixes for problems of a spec, each alone and all certain ones at once; in Python files rules for the symbol
-under the cursor, and the question why a test failed; in logs the question why a line was written."""
+under the cursor, and questions about failed tests, values and states; in logs the question why a line was written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.server.lsp.features import log_lines
 from clew.server.lsp.features.diagnostics import diagnostic
 from clew.server.lsp.features.esl import python_actions
 from clew.server.lsp.features.esl.spec_text import SpecText, is_spec
-from clew.server.lsp.features.findings import failed_tests, values
+from clew.server.lsp.features.findings import failed_tests, states, values
 from clew.server.lsp.positions import path_of
 from clew.server.session.session import Cancelled
 
@@ -45,6 +45,9 @@ def register(server: ClewServer) -> None:
                     column = offset - (text.rfind("\n", 0, offset) + 1)
                     found += await server.work(
                         "clew", lambda task: values.actions(server, path, text, line=line, column=column, task=task)
+                    )
+                    found += await server.work(
+                        "clew", lambda task: states.actions(server, path, text, line=line, column=column, task=task)
                     )
                 if _wanted(python_actions.KIND, only):
                     found += await server.work("clew", lambda _: python_actions.actions(server, path, text, line))

@@ -2,14 +2,17 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { FailedTest, Location, Verdict } from "../../../shared/protocol";
 import { icon } from "../../ui/icons";
-import { commandLine, placeLink, sentence } from "../../ui/parts";
+import { commandLine, linkButton, placeLink, sentence } from "../../ui/parts";
 import { count } from "../../ui/text/format";
+import type { ValueQuestion } from "../value/question";
 
 /** What the answer can do: `say` reports the result of copying. */
 export interface VerdictActions {
   workspace: string;
   reveal: (location: Location) => void;
   say: (words: string) => void;
+  /** Goes to the view “Values”; undefined where there is none, as in a report. */
+  values: ((question: ValueQuestion) => void) | undefined;
 }
 
 export function drawVerdict(verdict: Verdict | null, act: VerdictActions): TemplateResult | typeof nothing {
@@ -19,6 +22,7 @@ export function drawVerdict(verdict: Verdict | null, act: VerdictActions): Templ
     ${verdict.failedTest ? drawFailedTest(verdict.failedTest, act) : nothing}
     ${verdict.limits.map((limit) => html`<p class="limit">${sentence(limit)}</p>`)}
     <p class="told">${verdict.sentences.map(({ text }) => text).join(" ")}</p>
+    ${drawHistoryLink(verdict, act)}
     <p class="sure">${howSure(verdict)}</p>
     ${verdict.remedy ? commandLine(verdict.remedy) : nothing}
     <button
@@ -35,8 +39,18 @@ export function drawVerdict(verdict: Verdict | null, act: VerdictActions): Templ
   </section>`;
 }
 
-/** The failed test with its suspects, each with its evidence. */
-function drawFailedTest(failed: FailedTest, { workspace, reveal }: VerdictActions): TemplateResult {
+/** The way to all writes of the state that the verdict names. */
+function drawHistoryLink({ write }: Verdict, { values }: VerdictActions): TemplateResult | typeof nothing {
+  if (write === null || !values) return nothing;
+  return html`<p>
+    ${linkButton("Who else wrote it?", () => {
+      values({ event: write });
+    })}
+  </p>`;
+}
+
+/** The failed test with its suspects, each with its evidence, and the way to its values. */
+function drawFailedTest(failed: FailedTest, { workspace, reveal, values }: VerdictActions): TemplateResult {
   const more = failed.moreSuspects;
   return html`<p class="told">
       ${failed.test} ${failed.outcome}${failed.exception ? `: ${failed.exception}` : ""}
@@ -53,6 +67,19 @@ function drawFailedTest(failed: FailedTest, { workspace, reveal }: VerdictAction
       )}
     </ol>
     ${more > 0 ? html`<p class="sure">${count(more, "more function")} ran in the test.</p>` : nothing}
+    ${
+      values
+        ? html`<p>
+            ${linkButton(
+              "Why are its values so?",
+              () => {
+                values({ test: failed.test });
+              },
+              "A second look: see what would run again, and how long it takes",
+            )}
+          </p>`
+        : nothing
+    }
     <p class="sure">${`How sure: ${failed.sure}`}</p>`;
 }
 

@@ -154,6 +154,11 @@ export class SliceView implements View<SliceQuestion, Answer> {
           say: (words) => {
             this.say(words);
           },
+          values: this.context.has("value")
+            ? (asked) => {
+                this.context.go("value", { ...asked, run: result.run.id });
+              }
+            : undefined,
         })}
         ${result.message ? notice("info", result.message) : nothing} ${this.hidden(answer)}
         <clew-graph

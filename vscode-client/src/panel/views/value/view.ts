@@ -1,44 +1,71 @@
 /**
- * The chain of a value: each step is a line of the program with its values, next to its code.
+ * A value: the recorded history of its state, and the chain of values that a second look at a test finds.
  *
- * Invariant: the view tells which test runs again, and how long it took, before the request that runs it.
+ * Invariant: a test runs again only if the user chose it: by the button, which names the test and the estimate, or by a question that says so.
  */
 import { html, nothing, type TemplateResult } from "lit";
 import { Newest } from "../../../shared/newest";
-import type { Omitted, ValueAnswer, ValueResult, ValueStepText } from "../../../shared/protocol";
-import { commandLine, emptyState, linkButton, loading, notice, noRun, placeLink } from "../../ui/parts";
-import { oneStop, rowKeys } from "../../ui/rows";
+import type { HistoryResult, ValueResult } from "../../../shared/protocol";
+import { neighbourOf } from "../../ui/listNavigation";
+import { commandLine, emptyState, linkButton, loading, noRun, sentence } from "../../ui/parts";
 import { count, duration } from "../../ui/text/format";
 import type { Context, View } from "../contract";
-import type { ValueQuestion } from "./question";
+import { type ChainActions, drawChain, drawFailed } from "./chain";
+import { drawHistory, type HistoryActions } from "./history";
+import { type Spacing, usualSpacing } from "./historyModel";
+import { historyParams, type ValueQuestion, valueParams } from "./question";
 
-export class ValueView implements View<ValueQuestion, ValueResult> {
-  private result: ValueResult | undefined;
-  private selected = -1;
+interface Answer {
+  /** Undefined where the question names no state. */
+  history: HistoryResult | undefined;
+  /** Undefined where no second look could answer the question. */
+  value: ValueResult | undefined;
+}
+
+/** How many answers of second looks are kept for going back. */
+const MOST_LOOKED = 8;
+
+export class ValueView implements View<ValueQuestion, Answer> {
+  private answer: Answer | undefined;
+  private isLooking = false;
+  private selectedStep = -1;
+  private selectedWrite = -1;
+  private spacing: Spacing = "time";
   private readonly newest = new Newest();
+  /** Answers of second looks by their question. */
+  private readonly looked = new Map<string, ValueResult>();
 
   constructor(private readonly context: Context<ValueQuestion>) {}
 
   async open(asked: ValueQuestion): Promise<void> {
     const isNewest = this.newest.begin();
-    this.result = undefined;
-    const plan = await this.context.request("clew/value", { ...asked, isLook: false });
+    const { isLook, ...question } = asked;
+    // Going back to this place runs nothing again.
+    if (isLook) this.context.remember(question);
+    this.answer = undefined;
+    this.isLooking = false;
+    const [history, value] = [historyParams(question), valueParams(question)];
+    const [found, plan] = await Promise.all([
+      history ? this.context.request("clew/history", history) : undefined,
+      value ? this.context.request("clew/value", { ...value, isLook: false }) : undefined,
+    ]);
     if (!isNewest()) return;
-    this.handle(plan);
-    if (plan.message) return;
-    const result = await this.context.request("clew/value", { ...asked, test: plan.test, isLook: true });
-    if (isNewest()) this.handle(result);
+    this.handle({ history: found, value: (plan && this.looked.get(keyOf(question, plan))) ?? plan });
+    if (isLook) await this.look();
   }
 
-  handle(result: ValueResult): void {
-    this.result = result;
-    this.selected = -1;
+  handle(answer: Answer): void {
+    this.answer = answer;
+    this.selectedStep = -1;
+    this.selectedWrite = answer.history?.writes.findIndex(({ isMarked }) => isMarked) ?? -1;
+    this.spacing = answer.history ? usualSpacing(answer.history) : "time";
     this.context.store.changed();
   }
 
   unhandle(): void {
     this.newest.forget();
-    this.result = undefined;
+    this.answer = undefined;
+    this.isLooking = false;
     this.context.store.changed();
   }
 
@@ -47,119 +74,192 @@ export class ValueView implements View<ValueQuestion, ValueResult> {
   }
 
   focus(): void {
-    document.querySelector<HTMLElement>(".value-rows tbody tr")?.focus();
+    document.querySelector<HTMLElement>(".look-again, .history-rows tbody tr, .value-rows tbody tr")?.focus();
   }
 
   shownRun(): string | undefined {
-    return this.result?.run.id;
+    return (this.answer?.history ?? this.answer?.value)?.run.id;
+  }
+
+  /** Goes from write to write; the view has no search. */
+  nextMatch(by: 1 | -1): void {
+    const writes = this.answer?.history?.writes ?? [];
+    const numbers = writes.map((_write, number) => number);
+    const next = neighbourOf(numbers, this.selectedWrite, by);
+    if (next !== undefined) this.selectWrite(next);
   }
 
   draw(): TemplateResult {
     const { busy, runs, runsKnown } = this.context.store.state;
-    const { result } = this;
-    const { expression: asked } = this.context.question;
-    if (!result) return html`<div class="view">${busy > 0 ? loading("Loading …") : nothing}</div>`;
-    if (result.answer) return this.drawAnswer(result, result.answer);
-    if (!result.message) {
-      const took = result.tookNs > 0 ? `, which took ${duration(result.tookNs)} in the run` : "";
-      const words = `Running ${result.test} again${took}. Following its values takes a few seconds, two minutes at most …`;
-      return html`<div class="view">
-        ${busy > 0 ? loading(words) : emptyState("Stopped", `${result.test} was not followed to its end.`)}
+    const { answer } = this;
+    if (!answer) return html`<div class="view">${busy > 0 ? loading("Loading …") : nothing}</div>`;
+    if (runs.length === 0 && runsKnown) return html`<div class="view">${noRun()}</div>`;
+    const { history, value } = answer;
+    if (!history && value?.message && !value.failed) {
+      return html`<div class="view scrolling">
+        ${emptyState("No value to explain", value.message)}
+        ${value.command ? html`<div class="value-part">${commandLine(value.command)}</div>` : nothing}
+        ${this.drawTests(value)}
       </div>`;
     }
-    if (runs.length === 0 && runsKnown) return html`<div class="view">${noRun()}</div>`;
     return html`<div class="view scrolling">
-      ${emptyState(asked ?? "No value to explain", result.message)}
-      ${result.command ? html`<div class="value-part">${commandLine(result.command)}</div>` : nothing}
-      ${this.drawTests(result)}
+      ${history ? this.drawSummary(history) : nothing} ${history ? drawHistory(history, this.historyActions) : nothing}
+      ${value ? this.drawValue(value) : nothing}
     </div>`;
   }
 
-  private drawAnswer(result: ValueResult, answer: ValueAnswer): TemplateResult {
-    const looked = `Second look: ${count(answer.instructions, "instruction")} in ${duration(answer.seconds * 1e9)}`;
-    const { failed } = result;
-    const title =
-      this.context.question.expression || !failed?.exception
-        ? answer.title
-        : `${result.test} failed: ${failed.exception}`;
-    return html`<div class="view scrolling">
-      <section class="summary">
-        <h2>${title}</h2>
-        <p class="numbers">${looked}</p>
+  private drawSummary(history: HistoryResult): TemplateResult {
+    const { expression, state } = this.context.question;
+    const asked = expression && expression !== history.state ? `${expression} · ${history.state}` : history.state;
+    const several = history.objects > 1 ? ` of ${count(history.objects, "object")}` : "";
+    const all = history.hiddenWrites + history.writes.length;
+    return html`<section class="summary">
+      <h2>${asked}</h2>
+      ${history.last ? html`<p class="sentence">${sentence(history.last.sentence)}</p>` : nothing}
+      ${all > 0 ? html`<p class="numbers">${count(all, "recorded write")}${several}</p>` : nothing}
+      ${
+        !state && all > 0
+          ? html`<p>
+              ${linkButton(
+                `${history.state} of every object`,
+                () => {
+                  this.askState(history.state);
+                },
+                "Show the writes of this state in all objects",
+              )}
+            </p>`
+          : nothing
+      }
+    </section>`;
+  }
+
+  private drawValue(value: ValueResult): TemplateResult {
+    if (value.answer || value.failed) {
+      const { expression } = this.context.question;
+      const { failed, answer } = value;
+      const title =
+        !expression && failed?.exception ? `${value.test} failed: ${failed.exception}` : (answer?.title ?? value.test);
+      return html`${
+        answer
+          ? drawChain(title, answer, this.chainActions)
+          : html`<section class="summary">
+              <h2>${title}</h2>
+              <p>${sentence(value.message)}</p>
+            </section>`
+      }
+      ${failed ? drawFailed(failed, this.chainActions) : nothing} ${this.drawTests(value)}`;
+    }
+    return html`<section class="value-part look">
+        <h3>How the value came about</h3>
+        ${this.drawPlan(value)}
       </section>
-      ${answer.notes.map((note) => notice("info", note))}
-      <div class="table-room">
-        <table class="value-rows" aria-label="Chain of values">
-          <thead>
-            <tr>
-              <th scope="col">Value</th>
-              <th scope="col">Code</th>
-            </tr>
-          </thead>
-          <tbody ${oneStop()}>
-            ${answer.steps.map((step, number) => this.drawStep(step, number))}
-          </tbody>
-        </table>
-      </div>
-      ${answer.moreSteps > 0 ? html`<p class="value-part quiet">${count(answer.moreSteps, "further cause")} not shown.</p>` : nothing}
-      ${this.drawOmitted(answer.omitted)} ${this.drawSuspects(result)} ${this.drawTests(result)}
-    </div>`;
+      ${this.drawTests(value)}`;
   }
 
-  private drawStep(step: ValueStepText, number: number): TemplateResult {
-    const { workspace } = this.context.store.state;
-    const keys = rowKeys(() => {
-      this.selected = number;
-      this.context.store.changed();
-      this.context.reveal(step.location);
+  /** What would run, how long it takes, and the button for it. */
+  private drawPlan(value: ValueResult): TemplateResult {
+    if (value.message) {
+      return html`<p>${sentence(value.message)}</p>
+        ${value.command ? commandLine(value.command) : nothing}`;
+    }
+    const estimate = value.expectedNs > 0 ? `about ${duration(value.expectedNs)}` : "a few seconds";
+    if (this.isLooking && this.context.store.state.busy > 0) {
+      return html`<p role="status">Running ${value.test} again. This takes ${estimate} …</p>`;
+    }
+    const similar = value.similar > 0 ? ` and ${count(value.similar, "similar test")}` : "";
+    const took = value.tookNs > 0 ? ` (${duration(value.tookNs)} in the run)` : "";
+    return html`<p>
+        ${this.isLooking ? "Stopped. " : ""}A second look runs <code>${value.test}</code>${took}${similar} again and
+        follows its values: ${estimate}.
+      </p>
+      <p>
+        <button type="button" class="look-again" @click=${() => void this.lookAgain()}>
+          Run ${value.test.slice(value.test.lastIndexOf("::") + 1).replace(/^:/, "")} again
+        </button>
+      </p>`;
+  }
+
+  private async lookAgain(): Promise<void> {
+    try {
+      await this.look();
+    } catch (error) {
+      this.context.store.update({ error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  /** Takes the second look that the answer plans. */
+  private async look(): Promise<void> {
+    const plan = this.answer?.value;
+    const question = this.context.question;
+    const params = valueParams(question);
+    if (!plan || plan.message || plan.answer || !params) return;
+    const isNewest = this.newest.begin();
+    this.isLooking = true;
+    this.context.store.changed();
+    const value = await this.context.request("clew/value", { ...params, test: plan.test, isLook: true });
+    if (!isNewest()) return;
+    this.isLooking = false;
+    this.looked.set(keyOf(question, plan), value);
+    const [oldest] = this.looked.keys();
+    if (this.looked.size > MOST_LOOKED && oldest !== undefined) this.looked.delete(oldest);
+    if (this.answer) this.answer = { ...this.answer, value };
+    this.context.store.changed();
+  }
+
+  private get historyActions(): HistoryActions {
+    return {
+      workspace: this.context.store.state.workspace,
+      spacing: this.spacing,
+      selected: this.selectedWrite,
+      select: (number) => {
+        this.selectWrite(number);
+      },
+      reveal: (location) => {
+        this.context.reveal(location);
+      },
+      setSpacing: (spacing) => {
+        this.spacing = spacing;
+        this.context.store.changed();
+      },
+      skip: (writes) => {
+        this.context.ask({ ...this.context.question, skip: writes });
+      },
+      state: (name) => {
+        this.askState(name);
+      },
+    };
+  }
+
+  private get chainActions(): ChainActions {
+    return {
+      workspace: this.context.store.state.workspace,
+      selected: this.selectedStep,
+      select: (number) => {
+        this.selectedStep = number;
+        this.context.store.changed();
+        this.context.reveal(this.answer?.value?.answer?.steps[number]?.location ?? null);
+      },
+      reveal: (location) => {
+        this.context.reveal(location);
+      },
+    };
+  }
+
+  private selectWrite(number: number): void {
+    this.selectedWrite = number;
+    this.context.store.changed();
+    this.context.reveal(this.answer?.history?.writes[number]?.location ?? null);
+    void Promise.resolve().then(() => {
+      document.querySelector(".history-rows tr.selected")?.scrollIntoView({ block: "nearest" });
     });
-    const isSelected = number === this.selected;
-    return html`<tr
-      class=${isSelected ? "selected" : ""}
-      tabindex="-1"
-      aria-current=${isSelected ? "true" : "false"}
-      @click=${keys.click}
-      @keydown=${keys.keydown}
-    >
-      <th scope="row">
-        <span class=${step.isControl ? "control" : ""} .style=${`--depth: ${step.depth}`}
-          >${step.isControl ? "this ran because " : ""}${step.text}</span
-        >
-      </th>
-      <td>
-        <code>${step.source}</code>
-        ${placeLink(step.location, workspace, (location) => {
-          this.context.reveal(location);
-        })}
-      </td>
-    </tr>`;
   }
 
-  private drawOmitted(omitted: readonly Omitted[]): TemplateResult | typeof nothing {
-    if (omitted.length === 0) return nothing;
-    return html`<section class="value-part">
-      <h3>What could have changed these values and did not</h3>
-      <ul>
-        ${omitted.map(({ text, location }) => html`<li>${text} ${this.link(location)}</li>`)}
-      </ul>
-    </section>`;
+  private askState(state: string): void {
+    const { run } = this.context.question;
+    this.context.ask({ ...(run ? { run } : {}), state });
   }
 
-  private drawSuspects({ failed }: ValueResult): TemplateResult | typeof nothing {
-    if (!failed || failed.suspects.length === 0) return nothing;
-    return html`<section class="value-part">
-      <h3>Suspects</h3>
-      <ol>
-        ${failed.suspects.map(
-          ({ title, location, evidence }) =>
-            html`<li><strong>${title}</strong> ${this.link(location)} ${evidence.join("; ")}</li>`,
-        )}
-      </ol>
-      <p class="quiet">How sure: ${failed.sure}</p>
-    </section>`;
-  }
-
-  /** Other tests that called the function; a click follows the value in one of them. */
+  /** Other tests that called the function; a click shows what a second look at one of them would run. */
   private drawTests({ tests }: ValueResult): TemplateResult | typeof nothing {
     if (tests.length === 0) return nothing;
     return html`<section class="value-part">
@@ -176,10 +276,8 @@ export class ValueView implements View<ValueQuestion, ValueResult> {
       </ul>
     </section>`;
   }
+}
 
-  private link(location: Omitted["location"]): TemplateResult | typeof nothing {
-    return placeLink(location, this.context.store.state.workspace, (place) => {
-      this.context.reveal(place);
-    });
-  }
+function keyOf({ expression, location }: ValueQuestion, { run, test }: ValueResult): string {
+  return JSON.stringify([run.id, test, expression, location?.path, location?.line]);
 }

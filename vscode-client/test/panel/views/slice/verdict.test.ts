@@ -1,22 +1,13 @@
 /** The answer in words above the graph of causes. */
-import { nothing, type TemplateResult } from "lit";
+import { nothing } from "lit";
 import { expect, test } from "vitest";
 import { drawVerdict, howSure } from "../../../../src/panel/views/slice/verdict";
 import { verdict } from "../../../support/samples";
+import { texts } from "../../../support/templates";
 
 const other = { diagnosis: "lost-wake-up", text: "Other.", certainty: "recorded" as const, events: [1] };
 const ignore = (): void => undefined;
-const act = { workspace: "/shop", reveal: ignore, say: ignore };
-
-/** The texts that a template contains, in order. */
-function texts(drawn: unknown): string[] {
-  if (typeof drawn === "string") return [drawn];
-  if (Array.isArray(drawn)) return drawn.flatMap(texts);
-  if (typeof drawn === "object" && drawn !== null && "values" in drawn) {
-    return (drawn as TemplateResult).values.flatMap(texts);
-  }
-  return [];
-}
+const act = { workspace: "/shop", reveal: ignore, say: ignore, values: ignore };
 
 test("howSure() names the certainty and the number of other causes", () => {
   expect(howSure(verdict())).toBe("How sure: recorded");
@@ -78,6 +69,14 @@ test("drawVerdict() of a failed test shows its suspects before the verdict", () 
   expect(drawn).toContain("No test passed.");
   expect(drawn.indexOf("How sure: inferred from calls")).toBeLessThan(drawn.indexOf("How sure: recorded"));
   expect(drawn).toContain("2 more functions");
+  expect(drawn).toContain("Why are its values so?");
+});
+
+test("drawVerdict() links a state that was written to its history, where there is a view for it", () => {
+  const link = "Who else wrote it?";
+  expect(texts(drawVerdict(verdict({ write: 31 }), act))).toContain(link);
+  expect(texts(drawVerdict(verdict({ write: 31 }), { ...act, values: undefined }))).not.toContain(link);
+  expect(texts(drawVerdict(verdict(), act))).not.toContain(link);
 });
 
 test("drawVerdict() without an answer shows nothing", () => {

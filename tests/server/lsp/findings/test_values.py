@@ -72,6 +72,14 @@ async def test_value_of_an_attribute_is_explained_by_the_failed_test(editor, fai
     close(editor, uri)
 
 
+async def test_failure_is_explained_by_lines_of_similar_tests_after_its_estimate(editor, failing):
+    plan = await ask(editor, "clew/value", {"isLook": False})
+    assert plan["test"].endswith("test_discount") and plan["expectedNs"] > 0 and plan["similar"] == 1
+    found = await ask(editor, "clew/value", {"test": plan["test"]})
+    assert found["answer"]["steps"][0]["source"] == "assert cart.total() >= 0"
+    assert "self.discount += percent" in [line["source"] for line in found["failed"]["lines"]]
+
+
 async def test_value_of_an_unsaved_file_is_not_followed(editor, failing):
     uri = open_file(editor, failing / "shop.py", text=f"# edited\n{SHOP}")
     place = {"path": str(failing / "shop.py"), "line": line_of(SHOP, "return sum") + 1}

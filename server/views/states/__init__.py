@@ -1,0 +1,1 @@
+"""States of the program: who wrote them, and when."""
