@@ -8,13 +8,28 @@ from clew.records.format.event import Kind
 from tests.support.programs.waits import waits_in
 
 
+HEAD = """
+from concurrent.futures import *
+import sys, threading, time
+sys.setswitchinterval(1000)  # a thread gives up the interpreter only where it blocks
+begun, said = [], []
+
+def until(condition):
+    while not condition(): time.sleep(0.001)
+
+def work():
+    begun.append(1)
+    until(lambda: said)
+"""
+
+
 @pytest.fixture
 def futures(record):
     """`futures(source)` returns a recorded run of a program that uses pools, and its waits for futures."""
 
     def run(source):
         result = record(
-            "from concurrent.futures import *\nimport threading, time\n" + source,
+            HEAD + source,
             adapters=("threads", "locks", "queues", "executors"),
         )
         assert result.code == 0, result.stderr
@@ -30,11 +45,10 @@ def channels_of(run, key):
 def test_future_wait_has_the_key_of_its_work_item_and_names_the_worker(futures):
     run, (wait,) = futures(
         """
-def work(): time.sleep(0.1)
-
 with ThreadPoolExecutor(2, "pool") as pool:
     future = pool.submit(work)
-    time.sleep(0.05)
+    until(lambda: begun)
+    said.append(1)
     future.result()
 """
     )
@@ -76,13 +90,12 @@ pool.submit(outer).result()
 def test_wait_for_several_futures_names_one_if_it_needs_them_all(futures):
     _, found = futures(
         """
-def work(): time.sleep(0.2)
-
 with ThreadPoolExecutor(3, "pool") as pool:
     futures = {pool.submit(work) for _ in range(3)}
-    time.sleep(0.05)
+    until(lambda: len(begun) == 3)
     wait(futures, timeout=0.01)
     wait(futures, timeout=0.01, return_when=FIRST_COMPLETED)
+    said.append(1)
     futures.pop()
     futures.pop()
     for future in as_completed(futures): pass

@@ -32,10 +32,11 @@ def test_lock_wait_names_the_holder_and_the_lines(waits, make, channel):
     def holder():
         with lock:
             said.append(1)
-            time.sleep(0.3)
+            until(lambda: len(said) == 2)
 
     def waiter():
         until(lambda: said)
+        said.append(2)
         with lock: pass
 
     join(start(holder, waiter))
@@ -117,10 +118,11 @@ def test_lock_released_by_another_thread_has_the_next_holder(waits):
     def late():
         with lock:
             said.append(1)
-            time.sleep(0.3)
+            until(lambda: len(said) == 2)
     def early(): assert not lock.acquire(timeout=0.02)
     def waiter():
         until(lambda: said)
+        said.append(2)
         with lock: pass
 
     join(start(taker))
@@ -145,11 +147,12 @@ def test_rlock_holder_is_where_it_was_acquired_first(waits):
         lock.acquire()
         lock.release()
         said.append(1)
-        time.sleep(0.3)
+        until(lambda: len(said) == 2)
         lock.release()
 
     def waiter():
         until(lambda: said)
+        said.append(2)
         with lock: pass
 
     join(start(holder, waiter))
@@ -317,7 +320,7 @@ def test_condition_that_takes_its_lock_back_waits_for_the_lock(waits):
         until(lambda: said)
         with condition:
             condition.notify()
-            time.sleep(0.3)
+            time.sleep(1)
 
     join(start(waiter, notifier))
     """
@@ -348,10 +351,11 @@ def test_queue_join_waits_for_the_items_that_are_not_done(waits):
 def test_thread_join_names_the_thread_and_how_it_ended(waits):
     found = waits(
         """
-    def worker(): time.sleep(0.3)
+    def worker(): until(lambda: said)
 
     (thread,) = start(worker)
     thread.join(0.01)
+    said.append(1)
     thread.join()
     thread.join()
     """,
@@ -424,7 +428,7 @@ def test_forked_child_waits_for_a_thread_of_its_parent(record):
     def holder():
         with other:
             said.append(1)
-            time.sleep(0.3)
+            until(lambda: len(said) == 2)
 
     def child():
         assert not other.acquire(timeout=0.02)
@@ -438,6 +442,7 @@ def test_forked_child_waits_for_a_thread_of_its_parent(record):
     pid = os.fork()
     if not pid: child()
     assert os.waitpid(pid, 0)[1] == 0
+    said.append(2)
     own.release()
     join(threads)
     """,
