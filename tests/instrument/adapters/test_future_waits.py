@@ -7,7 +7,6 @@ import pytest
 from clew.records.format.event import Kind
 from tests.support.programs.waits import waits_in
 
-
 HEAD = """
 from concurrent.futures import *
 import sys, threading, time
