@@ -81,7 +81,8 @@ def states_before(graph: ExecutionGraph, event: int) -> list[StateRead]:
     writes = Writes.of(graph)
     if not writes and not StoredStates.of(graph):
         return []
-    return _likeliest(graph, _Finder(writes, event).states())
+    finder = _Finder(writes, event)
+    return _likeliest(finder, finder.states())
 
 
 def states_in_call(graph: ExecutionGraph, call: int, row: int, reads: Reads) -> list[StateRead]:
@@ -91,10 +92,10 @@ def states_in_call(graph: ExecutionGraph, call: int, row: int, reads: Reads) -> 
     """
     writes = Writes.of(graph)
     finder, frame = _Finder(writes, row), _Frame(call, row, reads)
-    return _likeliest(graph, finder.named(frame)) or _likeliest(graph, finder.all(frame))
+    return _likeliest(finder, finder.named(frame)) or _likeliest(finder, finder.all(frame))
 
 
-def _likeliest(graph: ExecutionGraph, states: Iterable[StateRead]) -> list[StateRead]:
+def _likeliest(finder: _Finder, states: Iterable[StateRead]) -> list[StateRead]:
     found: dict[int, StateRead] = {}
     for state in states:
         known = found.get(state.row)
