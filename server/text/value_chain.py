@@ -206,7 +206,9 @@ class ValueWords:
             if flow.object[tested] >= 0 and flow.kind[tested] == NodeKind.EXPRESSION and flow.pointers[node]:
                 return f"the loop got {self._value_of(tested)}{self._because(step)}"
             return f"the loop ended{self._because(step)}"
-        condition = self._statements.segment(tested) if flow.call[tested] == flow.call[node] else ""
+        condition = ""
+        if flow.call[tested] == flow.call[node]:
+            condition = self._statements.segment(tested) or self._statements.target(tested)
         condition = condition or self._statements.segment(node)
         outcome = self._value_of(tested)
         return f"{condition} was {outcome}{self._because(step, condition)}"

@@ -349,3 +349,18 @@ def test_call_with_several_literal_arguments_is_told_once(tmp_path):
     assert [one for one in looked.why("total") if "called add(2, 1)" in one] == [
         "module __main__ called add(2, 1) (line 1)"
     ]
+
+
+def test_parameter_that_is_none_or_not_is_told_as_a_value(tmp_path):
+    source = """
+        def rate(country):
+            if country is None:
+                return 0
+            percent = 19
+            return percent
+
+        paid = rate("de")
+        done = paid  # here
+        """
+    told = Looked(tmp_path, source).why("paid")
+    assert [one for one in told if "country was 'de'" in one], told
