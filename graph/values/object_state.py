@@ -40,6 +40,10 @@ class ObjectState:
     """By object: the node that had it last. It bridges code that was not followed."""
     item_objects: dict[int, int] = field(default_factory=dict)
     """By ITEM node: the object that it stored, if the node is one item."""
+    owners: dict[int, int] = field(default_factory=dict)
+    """By the `__dict__` of an object: the object. An item of the one is an attribute of the other."""
+    dicts: dict[int, int] = field(default_factory=dict)
+    """By object: its `__dict__`, if the program used that."""
 
     def key(self, item: int) -> Key:
         """Return what identifies a key: equal texts and numbers are one key, other objects are themselves."""
@@ -56,10 +60,40 @@ class ObjectState:
             return found
         return (item,) if self.is_container(item) else ()
 
+    def text(self, item: int) -> str | None:
+        """Return the text of a string without its quotation marks; None for any other object, and for a text that was cut."""
+        if item < 0 or self.trace.objects[item].kind != "str":
+            return None
+        text = self.trace.objects[item].text or ""
+        return text[1:-1] if len(text) >= 2 else None
+
+    def item(self, container: int, key: int) -> int:
+        """Return the node that wrote the item with a key; 0 if that is not known."""
+        owner = self.owners.get(container, -1)
+        if owner >= 0 and (name := self.text(key)) is not None and (found := self.attributes.get((owner, name), 0)):
+            return found
+        return self.items.get((container, self.key(key)), 0)
+
+    def joined(self, owner: int, attributes: int) -> None:
+        """Remember that an object is the `__dict__` of another one."""
+        self.owners[attributes] = owner
+        self.dicts[owner] = attributes
+
+    def last_change_of_dict(self, owner: int) -> int:
+        """Return the last node that changed the `__dict__` of an object; 0 if none did."""
+        return next(reversed(self.writes.get(self.dicts.get(owner, -1), ())), 0)
+
+    def wrote_item(self, container: int, key: int, node: int) -> None:
+        """Remember the node that wrote the item with a key, an attribute in the `__dict__` of an object."""
+        self.items[container, self.key(key)] = node
+        owner = self.owners.get(container, -1)
+        if owner >= 0 and (name := self.text(key)) is not None:
+            self.attributes[owner, name] = node
+
     def element(self, container: int, element: int, key: int = -1) -> int:
         """Return the node that put an element into a container; 0 if that is not known."""
         for source in self.behind(container):
-            found = self.items.get((source, self.key(key)), 0) if key >= 0 else 0
+            found = self.item(source, key) if key >= 0 else 0
             if not found or self._holds_another(found, element):
                 found = self.elements.get((source, element), 0)
             if found:

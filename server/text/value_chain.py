@@ -156,7 +156,7 @@ class ValueWords:
             done = f"was set to {self._value_of(node)}"
             if flow.object[node] < 0:
                 done = "was deleted" if kind == NodeKind.ATTRIBUTE else "was changed"
-            return f"{target} {done} by {self.call(call)}{self._called_by(call)}{because}"
+            return f"{target} {done} by {self.call(call)}{self._called_by(call)}{because}{self._changed_since(step)}"
         if (
             self._tells_calls
             and kind == NodeKind.EXPRESSION
@@ -167,6 +167,15 @@ class ValueWords:
         if target:
             return f"{target} is {self._value_of(node)}{because}"
         return f"{self._statements.segment(node)} is {self._value_of(node)}{because}"
+
+    def _changed_since(self, step: ValueStep) -> str:
+        """Say that a state did not keep the value that was stored, as where a library converted it."""
+        read, stored = step.explains, self.flow.object[step.node]
+        if read is None or self.flow.kind[step.node] != NodeKind.ATTRIBUTE or min(stored, read.object) < 0:
+            return ""
+        if read.object == stored or self.value(read.object, read.read) == self.value(stored, step.node):
+            return ""
+        return f"; code that was not followed made it {self.value(read.object, read.read)}"
 
     def _raise_at(self, branch: int) -> str:
         """Return the `raise` statement that a branch kept from running, with its place."""

@@ -192,7 +192,7 @@ def _read_by(replay: Replay, frame: Frame, item: int, called: Called, target: in
     flow, state = replay.flow, replay.state
     if called.name in _GETS and state.is_container(target):
         key = flow.object[called.arguments[0]] if called.arguments else -1
-        found = state.items.get((target, state.key(key)), 0) if key >= 0 else 0
+        found = state.item(target, key) if key >= 0 else 0
         found = found or state.element(target, item)
         if found:
             return [found, *frame.results]
@@ -239,10 +239,8 @@ def _change(replay: Replay, frame: Frame, made: int, called: Called, target: int
         for node in arguments:
             source = flow.object[node]
             if source >= 0 and replay.objects[source].kind == "dict":
-                keys = state.contents.get(source, (0, ()))[1][::2]
-                for key in keys:
-                    found = state.items.get((source, state.key(key)), 0)
-                    state.items[target, state.key(key)] = found or change
+                for key in state.contents.get(source, (0, ()))[1][::2]:
+                    state.wrote_item(target, key, state.item(source, key) or change)
     else:
         change = replay.node(NodeKind.ITEM, frame, at, -1, arguments, pointers)
         flow.holders[change] = (target, "")
@@ -251,33 +249,26 @@ def _change(replay: Replay, frame: Frame, made: int, called: Called, target: int
         else:
             state.changed(target, change)
         if called.name == "pop" and arguments and replay.objects[target].kind == "dict":
-            state.items[target, state.key(flow.object[arguments[0]])] = change
+            state.wrote_item(target, flow.object[arguments[0]], change)
 
 
 def _attribute_function(replay: Replay, frame: Frame, at: int, item: int, called: Called) -> int:
-    """Follow `setattr`, `object.__setattr__` and `getattr`; return 0 for any other function."""
+    """Follow `setattr`, `object.__setattr__`, `getattr` and `vars`; return 0 for any other function."""
     flow, state = replay.flow, replay.state
     arguments = [called.receiver, *called.arguments] if called.receiver else called.arguments
     if called.name in ("setattr", "__setattr__") and len(arguments) >= 3:
         owner, name, value = arguments[-3:]
-        text = _string(replay, name)
+        text = state.text(flow.object[name])
         if text is not None:
             store_attribute(replay, frame, at, flow.object[owner], text, value, (owner, name))
             return replay.node(NodeKind.EXPRESSION, frame, at, item)
     if called.name in ("getattr", "__getattribute__") and len(arguments) >= 2:
-        text = _string(replay, arguments[1])
+        text = state.text(flow.object[arguments[1]])
         written = state.attributes.get((flow.object[arguments[0]], text), 0) if text is not None else 0
         if written:
             made = replay.node(NodeKind.EXPRESSION, frame, at, item, (written,), arguments[:2])
             flow.holders[made] = (flow.object[arguments[0]], text or "")
             return made
+    if called.name == "vars" and len(arguments) == 1:
+        state.joined(flow.object[arguments[0]], item)
     return 0
-
-
-def _string(replay: Replay, node: int) -> str | None:
-    """Return the text of a string's node, without its quotation marks."""
-    item = replay.flow.object[node]
-    if item < 0 or replay.objects[item].kind != "str":
-        return None
-    text = replay.objects[item].text or ""
-    return text[1:-1] if len(text) >= 2 else None

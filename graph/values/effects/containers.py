@@ -21,7 +21,7 @@ def delete_item(replay: Replay, frame: Frame, at: int, pushed: Sequence[int]) ->
     container, key = frame.operands
     made = replay.node(NodeKind.ITEM, frame, at, -1, (), (container, key))
     place = replay.flow.object[container]
-    replay.state.items[place, replay.state.key(replay.flow.object[key])] = made
+    replay.state.wrote_item(place, replay.flow.object[key], made)
     replay.state.changed(place, made)
     replay.flow.holders[made] = (place, "")
 

@@ -94,7 +94,12 @@ def _load_attribute(replay: Replay, frame: Frame, at: int, pushed: Sequence[int]
     value = next((item for item in pushed if item >= 0), NULL)
     if value >= 0:
         name = _text(frame, at)
+        if name == "__dict__" and owner >= 0:
+            replay.state.joined(owner, value)
         written = 0 if frame.results else _attribute_writer(replay, owner, name)
+        if written and replay.flow.object[written] not in (NULL, value):
+            # A change of the `__dict__` whose keys are not known, such as `update(limit=7)`, made it another value.
+            written = max(written, replay.state.last_change_of_dict(owner))
         if not written and not frame.results and replay.objects[value].kind not in CALLABLE and owner >= 0:
             written = _unwritten(replay, frame, value, name)
         made = replay.node(NodeKind.EXPRESSION, frame, at, value, (written, *frame.results), (receiver,))

@@ -31,7 +31,7 @@ def store_item(  # noqa: PLR0917  # as the instruction
     item = flow.object[value]
     made = replay.node(NodeKind.ITEM, frame, at, item, (value,), pointers)
     if key:
-        state.items[container, state.key(flow.object[key])] = made
+        state.wrote_item(container, flow.object[key], made)
     state.item_objects[made] = item
     state.elements[container, item] = made
     state.changed(container, made)

@@ -92,6 +92,28 @@ def by_setattr():
     return limit  # setattr
 
 
+def by_dict_item():
+    account = Account()
+    account.__dict__["limit"] = 30
+    limit = account.limit
+    return limit  # __dict__ item
+
+
+def by_dict_update():
+    account = Account()
+    account.limit = 1
+    vars(account).update(limit=7)
+    limit = account.limit
+    return limit  # __dict__ update
+
+
+def by_dict_read():
+    account = Account()
+    account.limit = 11
+    limit = vars(account).get("limit") + account.__dict__["limit"]
+    return limit  # __dict__ read
+
+
 def sorted_by_key():
     def cost(pair):
         return pair[1]
@@ -268,6 +290,9 @@ slots()
 properties()
 descriptors()
 by_setattr()
+by_dict_item()
+by_dict_update()
+by_dict_read()
 sorted_by_key()
 reduced()
 managed()
@@ -296,6 +321,9 @@ TOLD = {
     "property": ("shown", ["Account.balance() returned 50", "self._balance was set to 5 by Account.balance(4), called by p"]),
     "descriptor": ("got", ["returned 'ANN'", "named.raw was set to 'ann' by descriptors()"]),
     "setattr": ("limit", ["setattr(account, \"limit\", 250) was set to 250"]),
+    "__dict__ item": ("limit", ["limit is 30", 'account.__dict__["limit"] was set to 30 by by_dict_item(']),
+    "__dict__ update": ("limit", ["limit is 7", "account.limit: vars(account).update(limit=7) changed it, in by_dict_update("]),
+    "__dict__ read": ("limit", ["limit is 22", "account.limit was set to 11 by by_dict_read("]),
     "key": ("cheapest", ["cheapest is ('ink', 2)"]),
     "reduce": ("total", ["the lambda in reduced returned 42", "left is 20 and right is 22"]),
     "manager": ("got", ["got is 'file-open'", "opened('file') returned 'file-open'"]),
@@ -364,3 +392,29 @@ def test_parameter_that_is_none_or_not_is_told_as_a_value(tmp_path):
         """
     told = Looked(tmp_path, source).why("paid")
     assert [one for one in told if "country was 'de'" in one], told
+
+
+def test_attribute_that_a_library_converted_is_told_with_the_stored_value(tmp_path):
+    source = """
+        class Percent:
+            exec("def __set__(self, owner, value): owner.raw = float(value)")
+            exec("def __get__(self, owner, kind): return owner.raw")
+
+
+        class Bill:
+            rate = Percent()
+
+
+        def ask():
+            bill = Bill()
+            bill.rate = "19"
+            seen = bill.rate
+            return seen  # here
+
+
+        ask()
+        """
+    told = Looked(tmp_path, source).why("seen")
+    assert any(
+        "bill.rate was set to '19' by ask()" in one and "code that was not followed made it 19.0" in one for one in told
+    ), told
