@@ -182,6 +182,8 @@ class Recorded:
 
     def _record(self, name: str, spec: str, module: str, *arguments: str, **variables: str) -> None:
         command = [sys.executable, "-m", "clew", "run", "--workspace", ".", "--spec", spec, "--name", name]
+        # The view "Values" needs writes.
+        command += ["--writes"] if spec == "shop.esl" else []
         command += ["--", sys.executable, "-m", module, *arguments]
         environment = os.environ | variables
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)

@@ -102,6 +102,28 @@ def test_critical_path_title_counts_its_segments(browse, expect):
     expect(page.locator(".sentence")).to_contain_text(re.compile(r"\d+ segments"))
 
 
+def test_values_view_draws_the_history_of_a_state(browse, expect, recorded):
+    page = browse("view=value&run=shop-after&state=Stock._sold")
+    rows = page.locator(".history-rows tbody tr")
+    expect(rows.first).to_contain_text("= a set")
+    expect(page.locator(".writers li", has_text="Stock.mark_sold")).to_be_visible()
+    marks = page.locator("g.write")
+    expect(marks).to_have_count(rows.count())
+    page.keyboard.press("n")
+    page.keyboard.press("n")
+    expect(rows.nth(1)).to_have_attribute("aria-current", "true")
+    line = recorded.line_of("shop/stock.py", "self._sold.add(")
+    expect(page.locator(".source h3")).to_have_text(f"shop/stock.py:{line}")
+    page.get_by_role("button", name="Space evenly").click()
+    expect(page.get_by_role("button", name="Space by time")).to_be_visible()
+
+
+def test_values_view_tells_how_to_record_writes(browse, expect):
+    page = browse("view=value&run=failed-write&state=ChunkIndex.chunks")
+    expect(page.locator(".history-none")).to_contain_text("recorded no writes")
+    expect(page.locator(".history-none .command")).to_contain_text("clew run --writes")
+
+
 def test_functions_view_names_the_slower_function(browse, expect):
     page = browse("view=diff&before=before&after=after")
     expect(page.locator(".finding .sentence")).to_contain_text("ChunkIndex.lookup")

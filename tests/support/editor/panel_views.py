@@ -9,6 +9,7 @@ PICTURES = (
     ("why", "text=Write+request+failed", "g.node"),
     ("why-critical-path", "text=Write+request+failed&path=shown", "section.path tbody tr"),
     ("why-modules", "text=Write+request+failed&level=module", "g.node"),
+    ("values", "view=value&run=shop-after&state=Stock._sold", ".history-rows tbody tr"),
     ("path", "view=path&text=Write+request+failed", ".segments tbody tr"),
     ("aggregate", "view=aggregate&run=failed-write", "g.node"),
     ("diff", "view=diff&before=before&after=after", "g.node"),
