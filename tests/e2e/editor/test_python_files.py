@@ -43,6 +43,21 @@ def test_hover_on_function_shows_its_calls_and_leads_to_their_causes(shop, expec
     expect(shop.panel.locator("g.node", has_text="Stock.lookup").first).to_be_visible()
 
 
+def test_state_under_the_cursor_leads_to_its_last_writer_and_its_history(shop, expect):
+    line = shop.recorded.line_of("shop/stock.py", "return item not in self._sold")
+    column = "            return item not in self._so"
+    shop.open("shop/stock.py", line, len(column))
+    # Once the lens appears, the run has been read.
+    expect(shop.page.locator(".codelens-decoration a", has_text="20 calls").first).to_be_visible()
+    shop.command("Clew: Who Wrote This?")
+    shop.wait_for_cursor("stock.py", shop.recorded.line_of("shop/stock.py", "self._sold.add("))
+    told = shop.page.locator(".notification-list-item", has_text="Stock.mark_sold, called by Sweeper.run").first
+    expect(told).to_be_visible()
+    told.get_by_role("button", name="History").click()
+    expect(shop.panel.locator(".history-rows tbody tr.selected")).to_contain_text("read by Stock.lookup")
+    shop.photograph("history")
+
+
 def test_code_lens_shows_what_if_of_requests(shop, expect):
     shop.open("shop/stock.py", shop.recorded.line_of("shop/stock.py", "def lookup"))
     lens = shop.page.locator(".codelens-decoration a", has_text="20 calls").first
