@@ -146,6 +146,22 @@ class Source:
         names = ((node.lineno, getattr(node.func, "attr", getattr(node.func, "id", ""))) for node in called)
         return sorted({line for line, found in names if found == name})
 
+    def locks_of(self, first_line: int) -> list[str]:
+        """Return the locks that a function takes, as it names them: in `with self._lock:` and `self._lock.acquire()`.
+
+        A name or an attribute in `with` counts as a lock, and a call if its name has `lock` in it.
+        """
+        function = self._functions.get(first_line)
+        found: dict[str, None] = {}
+        for node in _own_nodes(function) if function is not None else ():
+            if isinstance(node, ast.With | ast.AsyncWith):
+                found.update(
+                    dict.fromkeys(ast.unparse(item.context_expr) for item in node.items if _is_lock(item.context_expr))
+                )
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "acquire":
+                found.setdefault(ast.unparse(node.func.value))
+        return list(found)
+
     def receiver(self, line: int, name: str) -> Path | None:
         """Return the object whose attribute `name` is assigned, whose items are, or whose method is called, at a line.
 
@@ -335,6 +351,12 @@ def _parameters(function: _Function) -> list[str]:
     found = function.args
     every = [*found.posonlyargs, *found.args, *found.kwonlyargs]
     return [each.arg for each in every] + [each.arg for each in (found.vararg, found.kwarg) if each is not None]
+
+
+def _is_lock(entered: ast.expr) -> bool:
+    if isinstance(entered, ast.Call):
+        return "lock" in str(getattr(entered.func, "attr", getattr(entered.func, "id", ""))).lower()
+    return isinstance(entered, ast.Name | ast.Attribute)
 
 
 def _own_nodes(function: _Function) -> Iterator[ast.AST]:

@@ -7,12 +7,12 @@ from clew.graph.ops.diagnoses.finding import Claim, Reason
 from clew.graph.ops.facts.facts import Facts
 from clew.graph.ops.states import stored_claims
 from clew.graph.ops.states.last_writers import StateRead
+from clew.graph.ops.states.order import unordered
 from clew.graph.ops.states.stored import StoredStates
 from clew.graph.ops.states.writes import Write, Writes
 from clew.records.format.states import ITEM, METHOD
 
 BASIS = "what the source reads at these lines; the writes themselves are recorded"
-RACE = "nothing recorded orders this write and the read, so it is a race"
 
 
 def state_claim(facts: Facts, state: StateRead) -> Claim:
@@ -28,7 +28,7 @@ def state_claim(facts: Facts, state: StateRead) -> Claim:
     if state.stored is not None:
         text += stored_claims.order_text(facts, state.stored, state.order)
     elif state.order == "unordered":
-        text += f"; {RACE}"
+        text += f"; {unordered(graph, state.row, state.reader).text}"
     rows = [row for row in (state.reader, state.row) if row >= 0]
     text += "."
     if state.stored is not None and state.stored.overwritten >= 0:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.graph.ops.slicing.interval import slice_events
-from clew.graph.ops.states.claims import RACE, short
+from clew.graph.ops.states.claims import short
 from clew.graph.ops.states.history import HistoryRow, is_recorded
+from clew.graph.ops.states.order import unordered
 from clew.graph.ops.states.state_at import StateAt, sites_of, state_at, state_named, state_of_event
 from clew.graph.ops.states.writes import Writes
 from clew.records.errors import ClewError
@@ -180,11 +181,15 @@ def _races(found: StateAt) -> dict[int, str]:
     if seen is None:
         return {}
     races = {}
-    if seen.order == "unordered":
-        races[seen.row] = f"{RACE[:1].upper()}{RACE[1:]}."
+    graph = found.history.graph
+    pairs = [(seen.row, "this write and the read")] if seen.order == "unordered" else []
     for later in seen.later:
-        if not slice_events(found.history.graph, [later]).contains(found.reader):
-            races[later] = "Nothing recorded orders the read and this later write, so it is a race."
+        if not slice_events(graph, [later]).contains(found.reader):
+            pairs.append((later, "the read and this later write"))
+    for row, pair in pairs:
+        known = unordered(graph, row, found.reader, pair)
+        if known.is_race:
+            races[row] = f"{known.text[:1].upper()}{known.text[1:]}."
     return races
 
 

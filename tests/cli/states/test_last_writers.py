@@ -18,6 +18,7 @@ def run(function, *arguments, name):
     thread.start(); thread.join()
 """
 
+UNORDERED = "nothing recorded orders this write and the read"
 CART = """
 class Cart:
     def __init__(self): self.items = {}; self.discount = 0
@@ -377,3 +378,36 @@ def test_object_whose_value_the_event_names_is_the_likeliest_of_unknown_ones(tmp
     """
     told, _ = why(record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes"]), "78 is too much")
     assert "Box.n = 78" in told.split(". ")[0]
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "told"),
+    [
+        (
+            "with self.lock:",
+            "with self.lock:",
+            "only self.lock, which both functions take, orders this write and the read",
+        ),
+        ("with self.lock:", "with self.other:", f"{UNORDERED}, but both functions take a lock"),
+        ("with self.lock:", "if True:", f"{UNORDERED}, so it is a race unless a caller holds a lock"),
+    ],
+)
+def test_race_is_told_only_where_a_function_takes_no_lock(tmp_path, writer, reader, told):
+    source = f"""
+    class Stock:
+        def __init__(self):
+            self.lock, self.other, self.left = threading.Lock(), threading.Lock(), 5
+        def sell(self):
+            {writer}
+                self.left = -2
+        def check(self):
+            {reader}
+                if self.left < 0: log.error("negative stock")
+    stock = Stock()
+    seller = threading.Thread(target=stock.sell, name="seller")
+    seller.start()
+    while stock.left > 0: time.sleep(0.001)
+    stock.check()
+    """
+    told_of, _ = why(record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes"]), "negative stock")
+    assert f"; {told}." in told_of, told_of

@@ -196,6 +196,39 @@ def test_run_without_writes_says_how_to_record_them(tmp_path):
     assert found["command"].startswith("clew run --writes -- ") and found["command"].endswith("app.py")
 
 
+RACE = "Nothing recorded orders this write and the read, so it is a race unless a caller holds a lock"
+
+
+@pytest.mark.parametrize("lock", ["with self.lock:", "with lock_of(self):", "if self.lock.acquire():"])
+def test_write_and_read_under_a_lock_are_no_race(tmp_path, lock):
+    source = f"""
+    import threading, time
+    def lock_of(stock):
+        return stock.lock
+    class Stock:
+        def __init__(self):
+            self.left, self.lock = 3, threading.Lock()
+        def take(self):
+            {lock}
+                self.left = 2
+            if self.lock.locked():
+                self.lock.release()
+        def check(self):
+            {lock}
+                return self.left
+    stock = Stock()
+    thread = threading.Thread(target=stock.take, name="shopper")
+    thread.start()
+    while stock.left != 2 or stock.lock.locked():
+        time.sleep(0.001)
+    stock.check()
+    thread.join()
+    """
+    found = history(record(tmp_path, source, options=["--writes"]), "self.left", "return self.left")
+    assert marked(found) == ["= 2"]
+    assert not [write["race"] for write in found["writes"] if write["race"]]
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 def test_write_that_nothing_orders_before_the_read_is_part_of_a_race(tmp_path, ordered):
     source = f"""
@@ -217,7 +250,7 @@ def test_write_that_nothing_orders_before_the_read_is_part_of_a_race(tmp_path, o
     found = history(record(tmp_path, source, options=["--writes"]), "self.left", "return self.left")
     assert marked(found) == ["= 2"]
     (write,) = [write for write in found["writes"] if write["isMarked"]]
-    assert write["race"] == ("" if ordered else "Nothing recorded orders this write and the read, so it is a race.")
+    assert write["race"] == ("" if ordered else f"{RACE}.")
 
 
 def test_local_variable_leads_to_the_row_of_a_database_that_gave_its_value(tmp_path):
