@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--clew-writes",
         action="store_true",
         default=None,
-        help="also record what functions write to attributes, containers and variables",
+        help="also record what functions write to attributes, containers, variables, rows of SQLite and keys of redis",
     )
     parser.addini("clew", "record the tests, as --clew does", type="bool", default=False)
     parser.addini("clew_writes", "record writes, as --clew-writes does", type="bool", default=False)

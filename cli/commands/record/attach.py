@@ -66,7 +66,9 @@ def beginning(context: click.Context, _parameter: click.Parameter, typed: str) -
 @click.option("--sample", help="Share of request flows to record: 10%. A flow is recorded entirely or not at all.")
 @click.option("--no-output", is_flag=True, help="Do not record the lines that the program writes to stdout and stderr.")
 @click.option(
-    "--writes", is_flag=True, help="Also record what functions write to attributes, containers and variables."
+    "--writes",
+    is_flag=True,
+    help="Also record what functions write to attributes, containers, variables, rows of SQLite and keys of redis.",
 )
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Value of a parameter of the spec. Repeatable."

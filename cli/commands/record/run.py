@@ -36,7 +36,9 @@ from clew.records.run.directory import the_workspace
 )
 @click.option("--no-output", is_flag=True, help="Do not record the lines that the program writes to stdout and stderr.")
 @click.option(
-    "--writes", is_flag=True, help="Also record what functions write to attributes, containers and variables."
+    "--writes",
+    is_flag=True,
+    help="Also record what functions write to attributes, containers, variables, rows of SQLite and keys of redis.",
 )
 @click.option("--off", is_flag=True, help="Record nothing yet; only prepare the program for `clew attach`.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only errors.")
