@@ -181,7 +181,7 @@ def test_why_json_has_exactly_its_keys(shop):
     ]  # fmt: skip
     assert list(one["answer"]) == [
         "event", "title", "sentences", "certainty", "sure", "basis", "remedy", "diagnosis", "steps", "moreSteps",
-        "others", "limits", "failedTest", "markdown",
+        "others", "limits", "failedTest", "write", "markdown",
     ]  # fmt: skip
     assert list(one["answer"]["sentences"][0]) == ["text", "events"]
     assert list(one["answer"]["steps"][0]) == [

@@ -221,13 +221,13 @@ def test_why_of_a_test_answers_by_the_end_of_its_id(project):
     assert done.returncode == 0, done.stderr
     assert f"{ID}test_discount failed: " in done.stdout and "assert (-10 >= 0)" in done.stdout
     assert re.search(
-        r"^   1  Cart.apply_coupon  shop.py:17 +ran in 2 of 4 failing and 0 of 2 passing", done.stdout, re.MULTILINE
+        r"^   1  Cart.apply_coupon  shop.py:18 +ran in 2 of 4 failing and 0 of 2 passing", done.stdout, re.MULTILINE
     )
     assert "How sure: the exception is recorded, the suspects are inferred from the traceback and " in done.stdout
     answer = json.loads(why("--test", "test_discount", "--json").stdout)["answers"][0]["answer"]["failedTest"]
     assert answer["suspects"][0]["function"] == "shop:Cart.apply_coupon"
     assert answer["location"] == {"path": str(project / "tests/test_shop.py"), "line": 17, "endLine": 0}
-    assert "1. `Cart.apply_coupon` (`shop.py:17`): ran in 2 of 4" in why("--test", "test_discount", "--markdown").stdout
+    assert "1. `Cart.apply_coupon` (`shop.py:18`): ran in 2 of 4" in why("--test", "test_discount", "--markdown").stdout
     assert why().stdout.count(f"{ID}TestOld::test_old failed: AssertionError: 90 != 100") == 1, "the newest failed test"
     assert "4 failed tests" in why("--failed").stdout
     assert set(json.loads(why("--failed", "--json").stdout)["reports"]) == set(FIRST)
