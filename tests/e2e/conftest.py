@@ -271,6 +271,18 @@ class Editor:
                 if attempt == 5:
                     raise
 
+    def focus_first_group(self) -> None:
+        """Focus the editors left of the panel. The panel may take the focus at the same moment, so the keys are sent again."""
+        place = self.page.locator(".statusbar-item", has_text=re.compile(r"Ln \d+, Col ")).first
+        for attempt in range(6):
+            self.page.keyboard.press("Control+1")
+            try:
+                place.wait_for(timeout=PATIENCE / 6)
+                return
+            except self.timeout:
+                if attempt == 5:
+                    raise
+
     def focus_text(self) -> None:
         """Wait until keys go to the text: the palette takes them for a while after its last key."""
         self.command("View: Focus Active Editor Group")

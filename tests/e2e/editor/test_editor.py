@@ -63,7 +63,7 @@ def test_panel_click_on_node_moves_the_editor_to_its_line(editor, expect):
     panel.locator("g.node.match").click()
     editor.page.locator('.tab[data-resource-name="index.py"]').first.wait_for()
     line = editor.recorded.line_of("chunkstore/index.py", "def mark_deleted")
-    editor.page.keyboard.press("Control+1")
+    editor.focus_first_group()
     editor.wait_for_cursor("index.py", line)
 
 
@@ -72,14 +72,14 @@ def test_panel_click_on_step_moves_the_editor_to_its_line(editor):
     panel = ask_why(editor)
     panel.locator(".step-body").first.click()
     editor.page.locator('.tab[data-resource-name="server.py"]').first.wait_for()
-    editor.page.keyboard.press("Control+1")
+    editor.focus_first_group()
     editor.wait_for_cursor("server.py", editor.recorded.logging_line)
 
 
 def test_panel_selects_the_nodes_of_the_function_under_the_cursor(editor, expect):
     panel = ask_why(editor)
     expect(panel.locator("g.node").first).to_be_visible()
-    editor.page.keyboard.press("Control+1")
+    editor.focus_first_group()
     line = editor.recorded.line_of("chunkstore/index.py", "def mark_deleted")
     editor.open("chunkstore/index.py", line + 2)
     expect(panel.locator("g.node.selected")).to_contain_text("mark_deleted")
@@ -254,7 +254,7 @@ def test_screenshots_of_editor_are_written(editor, expect):
         expect(panel.locator("g.node.selected")).to_have_count(1)
         editor.photograph(f"editor-why-{name}")
         line = editor.recorded.line_of("chunkstore/index.py", "def lookup")
-        editor.page.keyboard.press("Control+1")
+        editor.focus_first_group()
         editor.open("chunkstore/index.py", line)
         editor.photograph(f"editor-lenses-{name}")
         editor.command("Clew: Compare Two Runs")

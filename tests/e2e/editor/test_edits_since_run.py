@@ -10,7 +10,7 @@ def test_places_follow_edits_and_changed_lines_are_stale(editor, expect):
     editor.command("Clew: Why (Log Line under Cursor)")
     step = editor.panel.locator(".step-body").first
     step.wait_for()
-    editor.page.keyboard.press("Control+1")
+    editor.focus_first_group()
     editor.open("chunkstore/server.py", 1)
     editor.focus_text()
     editor.page.keyboard.insert_text("# one\n# two\n# three\n")
@@ -18,7 +18,7 @@ def test_places_follow_edits_and_changed_lines_are_stale(editor, expect):
     expect(lens.first).to_be_visible()
     step.click()
     expect(editor.page.locator(".line-numbers.active-line-number")).to_have_text(str(editor.recorded.logging_line + 3))
-    editor.page.keyboard.press("Control+1")
+    editor.focus_first_group()
     editor.wait_for_cursor("server.py", editor.recorded.logging_line + 3)
     editor.page.keyboard.press("End")
     editor.page.keyboard.type("  # edited")
@@ -31,7 +31,7 @@ def test_places_follow_edits_and_changed_lines_are_stale(editor, expect):
     )
     editor.photograph("stale-place")
     # A renamed function is another function.
-    editor.page.keyboard.press("Control+1")
+    editor.focus_first_group()
     editor.open("chunkstore/server.py", 3 + editor.recorded.line_of("chunkstore/server.py", "def on_write"))
     editor.focus_text()
     editor.page.keyboard.press("End")

@@ -115,7 +115,7 @@ def test_large_log_commands_ask_for_a_line_number(editor, expect, large_log):
     editor.page.keyboard.press("Enter")
     expect(editor.panel.locator(".step").first).to_contain_text(ERROR)
     # A walk asks for a line, too.
-    editor.page.keyboard.press("Control+1")
+    editor.focus_first_group()
     editor.command("Clew: Walk from Here")
     editor.page.locator(".quick-input-title", has_text=f"Where does the walk start? A line of {path.name}").wait_for()
     box.fill(str(line))

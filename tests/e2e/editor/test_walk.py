@@ -76,7 +76,7 @@ def test_walk_in_editor_and_panel_follow_each_other(editor, expect, chain):
     editor.page.locator(WALK_ITEM).click()
     panel = editor.panel
     expect(panel.locator("g.node.selected")).to_contain_text("Write request")
-    editor.page.keyboard.press("Control+1")
+    editor.focus_first_group()
     editor.focus_text()
     editor.page.keyboard.press("Control+Alt+ArrowLeft")
     expect(panel.locator(".walk-title b")).to_have_text(chain[1]["title"])

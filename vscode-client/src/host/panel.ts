@@ -7,6 +7,7 @@
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import type { HostMessage, Location, RevealMessage } from "../shared/protocol";
+import { Newest } from "../shared/newest";
 import type { Walk } from "../shared/walk";
 import { type FromPanel, isRequest, type ToPanel } from "../shared/wire";
 import { folderWithRuns, type Server } from "./client";
@@ -28,6 +29,7 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
   private waiting: ToPanel[] = [];
   /** Requests of the panel that are not answered yet. */
   private readonly asked = new Map<number, vscode.CancellationTokenSource>();
+  private readonly newestPlace = new Newest();
   private cursorTimer: NodeJS.Timeout | undefined;
   private readonly subscriptions: vscode.Disposable[];
 
@@ -142,9 +144,11 @@ export class PanelHost implements vscode.Disposable, vscode.WebviewPanelSerializ
 
   /** The current line of a recorded location. */
   private async reveal({ location, run }: RevealMessage): Promise<void> {
+    const isNewest = this.newestPlace.begin();
     const now = await this.server
       .ask("clew/present", { location, run })
       .catch(() => ({ location, state: "stale", message: "" }) as const);
+    if (!isNewest()) return;
     await openLocation(now.location, now.state === "stale" ? now.message : "");
   }
 

@@ -46,6 +46,7 @@ export class Panel implements PageActions, KeyActions {
   private readonly asking: Requests;
   private readonly newestRuns = new Newest();
   private readonly newestCursor = new Newest();
+  private readonly newestSource = new Newest();
   /** Listeners for growing live runs. */
   private readonly growing = new Set<(growth: RunGrew) => void>();
   private readonly newestQuestion = new Newest();
@@ -174,6 +175,7 @@ export class Panel implements PageActions, KeyActions {
   }
 
   closeSource(): void {
+    this.newestSource.forget();
     this.store.update({ source: undefined });
   }
 
@@ -408,7 +410,9 @@ export class Panel implements PageActions, KeyActions {
 
   private async showSource(location: Location): Promise<void> {
     try {
-      const answer = await this.request("clew/source", { location, context: SOURCE_CONTEXT, run: this.run });
+      const asked = this.request("clew/source", { location, context: SOURCE_CONTEXT, run: this.run });
+      const answer = await this.newestSource.of(asked);
+      if (!answer) return;
       this.store.update({ source: { line: location.line, answer } });
       requestAnimationFrame(showMarkedLine);
     } catch (error) {
