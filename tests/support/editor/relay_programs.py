@@ -170,7 +170,7 @@ def assert_lost_and_doubled_nothing(seen: Seen, folder: Path) -> None:
     assert seen.missed == [-1]
     begins = [begin for begin, _ in seen.batches] + [seen.state.moment]
     assert begins == [seen.first] + [end for _, end in seen.batches]
-    assert seen.state.moment == expected.total()
+    assert seen.state.moment == expected.total(), (seen.state.moment, expected.total(), expected - seen.events)
     assert seen.events <= expected
     assert seen.events.total() == expected.total() - seen.first
     sent = Counter()
