@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from clew.graph.model.cached import cached
 from clew.graph.ops.facts.columns.records import is_shared
 from clew.graph.ops.facts.columns.views import I64, Mask
 from clew.graph.ops.facts.columns.waits import DECLARED, is_lock_channel
@@ -94,11 +95,7 @@ class Blockers:
 
     @classmethod
     def of(cls, facts: Facts) -> Blockers:
-        known = facts.graph.answers.get("blockers")
-        if known is None:
-            known = facts.graph.answers["blockers"] = cls(facts)
-        blockers: Blockers = known
-        return blockers
+        return cached(facts.graph, "blockers", lambda: cls(facts))
 
     # ---- Holders ----
 

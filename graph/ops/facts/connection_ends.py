@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from clew.graph.model.array_utils import I64
+from clew.graph.model.cached import cached
 from clew.graph.model.graph import ExecutionGraph
 from clew.records.format.event import FLAG_BYTES, Kind
 
@@ -67,11 +68,7 @@ class ConnectionEnds:
     @classmethod
     def of(cls, graph: ExecutionGraph) -> ConnectionEnds:
         """Return the ends of a graph's connections, which are cached with it."""
-        known = graph.answers.get("connection ends")
-        if known is None:
-            known = graph.answers["connection ends"] = cls(graph)
-        ends: ConnectionEnds = known
-        return ends
+        return cached(graph, "connection ends", lambda: cls(graph))
 
     @cached_property
     def _ends(self) -> dict[tuple[int, int], _End]:

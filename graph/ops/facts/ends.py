@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from clew.graph.model.cached import cached
 from clew.graph.ops.causes.state_waits import edges_into
 from clew.graph.ops.facts.columns.views import I64, Mask
 from clew.graph.ops.facts.facts import Fact, Facts, Resource, Waiting, Waits
@@ -29,11 +30,7 @@ class Ends:
 
     @classmethod
     def of(cls, facts: Facts) -> Ends:
-        known = facts.graph.answers.get("strand ends")
-        if known is None:
-            known = facts.graph.answers["strand ends"] = cls(facts)
-        ends: Ends = known
-        return ends
+        return cached(facts.graph, "strand ends", lambda: cls(facts))
 
     def row_of(self, strand: int) -> int:
         """Return the row that ends a thread or task, -1 if none was recorded."""

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from clew.graph.model.cached import cached
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.facts.columns.exceptions import Exceptions, ExceptionTable
 from clew.graph.ops.facts.columns.holdings import Holding, Holdings, HoldTable
@@ -33,11 +34,7 @@ class Facts:
     @classmethod
     def of(cls, graph: ExecutionGraph) -> Facts:
         """Return the facts of a graph, which are cached with it."""
-        known = graph.answers.get("facts")
-        if known is None:
-            known = graph.answers["facts"] = cls(graph)
-        facts: Facts = known
-        return facts
+        return cached(graph, "facts", lambda: cls(graph))
 
     # ---- Waits and resources ----
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from clew.graph.model.cached import cached
 from clew.graph.model.graph import Process, Strand
 from clew.graph.ops.causes.state_waits import edges_into
 from clew.graph.ops.facts.facts import Fact, Facts, Resource
@@ -48,11 +49,7 @@ class LostStrands:
 
     @classmethod
     def of(cls, facts: Facts) -> LostStrands:
-        known = facts.graph.answers.get("lost strands")
-        if known is None:
-            known = facts.graph.answers["lost strands"] = cls(facts)
-        lost: LostStrands = known
-        return lost
+        return cached(facts.graph, "lost strands", lambda: cls(facts))
 
     @cached_property
     def threads(self) -> dict[int, Lost]:

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clew.graph.model.cached import cached
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Waiting, Waits
 
@@ -51,11 +52,7 @@ class Moments:
 
     @classmethod
     def of(cls, facts: Facts) -> Moments:
-        known = facts.graph.answers.get("waits by moment")
-        if known is None:
-            known = facts.graph.answers["waits by moment"] = cls(facts)
-        moments: Moments = known
-        return moments
+        return cached(facts.graph, "waits by moment", lambda: cls(facts))
 
     def at(self, strand: int, ns: int) -> Iterator[Waiting]:
         """Yield the waits that a strand is in at a time, the innermost first."""

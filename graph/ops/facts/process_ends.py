@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from clew.graph.model.cached import cached
 from clew.graph.ops.facts.facts import Facts, Waiting
 from clew.records.format.event import Kind
 from clew.records.format.keys import process_end
@@ -33,11 +34,7 @@ class ProcessEnds:
 
     @classmethod
     def of(cls, facts: Facts) -> ProcessEnds:
-        known = facts.graph.answers.get("process ends")
-        if known is None:
-            known = facts.graph.answers["process ends"] = cls(facts)
-        ends: ProcessEnds = known
-        return ends
+        return cached(facts.graph, "process ends", lambda: cls(facts))
 
     def end_of(self, process: int) -> ProcessEnd | None:
         """Return the end of a process, None if it is not known."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from clew.graph.model.cached import cached
 from clew.graph.model.graph import ExecutionGraph
 from clew.records.format.event import Kind
 from clew.records.format.states import HIDDEN
@@ -77,11 +78,7 @@ class StoredStates:
 
     @classmethod
     def of(cls, graph: ExecutionGraph) -> StoredStates:
-        known = graph.answers.get("stored states")
-        if known is None:
-            known = graph.answers["stored states"] = cls(graph)
-        states: StoredStates = known
-        return states
+        return cached(graph, "stored states", lambda: cls(graph))
 
     def __bool__(self) -> bool:
         return bool(self._accesses)

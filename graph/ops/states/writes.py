@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from clew.graph.model.cached import cached
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.store.program_texts import ProgramTexts
 from clew.records.format.event import UNFOLLOWED, Kind
@@ -67,11 +68,7 @@ class Writes:
 
     @classmethod
     def of(cls, graph: ExecutionGraph) -> Writes:
-        known = graph.answers.get("writes")
-        if known is None:
-            known = graph.answers["writes"] = cls(graph)
-        writes: Writes = known
-        return writes
+        return cached(graph, "writes", lambda: cls(graph))
 
     def __bool__(self) -> bool:
         return len(self._rows) > 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from clew.graph.model.cached import cached
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.facts.ends import Ends
 from clew.graph.ops.facts.facts import Facts, Waiting
@@ -32,11 +33,7 @@ class StartedWork:
 
     @classmethod
     def of(cls, facts: Facts) -> StartedWork:
-        known = facts.graph.answers.get("started work")
-        if known is None:
-            known = facts.graph.answers["started work"] = cls(facts)
-        started: StartedWork = known
-        return started
+        return cached(facts.graph, "started work", lambda: cls(facts))
 
     def item(self, wait: Waiting, ns: int) -> tuple[WorkItem, str] | None:
         """Return the work item that a wait is for, if it is unfinished at a time, and the basis of the inference."""

@@ -14,6 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from clew.graph.model.cached import cached
 from clew.graph.ops.facts.facts import Facts
 from clew.records.format.event import Kind
 
@@ -56,11 +57,7 @@ class WorkItems:
 
     @classmethod
     def of(cls, facts: Facts) -> WorkItems:
-        known = facts.graph.answers.get("work items")
-        if known is None:
-            known = facts.graph.answers["work items"] = cls(facts)
-        items: WorkItems = known
-        return items
+        return cached(facts.graph, "work items", lambda: cls(facts))
 
     @cached_property
     def all(self) -> list[WorkItem]:
