@@ -7,7 +7,7 @@ conditions around it. Invariant: the user's code never runs.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -16,6 +16,7 @@ from clew.records.format.states import FUNCTIONS
 
 MOST_NAMES = 60
 """The local variables of one function that are followed."""
+_LOCKING = frozenset({"acquire", "release"})
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 _VIEWS = frozenset({"items", "values", "keys", "copy", "get", "pop", "popleft", "popitem", "setdefault", "peek"})
 """Methods of containers that give their elements."""
@@ -146,21 +147,46 @@ class Source:
         names = ((node.lineno, getattr(node.func, "attr", getattr(node.func, "id", ""))) for node in called)
         return sorted({line for line, found in names if found == name})
 
-    def locks_of(self, first_line: int) -> list[str]:
-        """Return the locks that a function takes, as it names them: in `with self._lock:` and `self._lock.acquire()`.
+    def locks_at(self, first_line: int, lines: Iterable[int]) -> list[str]:
+        """Return the locks that a function holds at all of some of its lines, such as `self._lock` in `with self._lock:`.
 
-        A name or an attribute in `with` counts as a lock, and a call if its name has `lock` in it.
+        A name or an attribute in `with` counts as a lock, and a call if its name has `lock` in it. `acquire` holds up to the
+        last `release`.
         """
-        function = self._functions.get(first_line)
-        found: dict[str, None] = {}
+        function, wanted = self._functions.get(first_line), set(lines)
+        held: dict[str, set[int]] = {}
         for node in _own_nodes(function) if function is not None else ():
             if isinstance(node, ast.With | ast.AsyncWith):
-                found.update(
-                    dict.fromkeys(ast.unparse(item.context_expr) for item in node.items if _is_lock(item.context_expr))
-                )
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "acquire":
-                found.setdefault(ast.unparse(node.func.value))
-        return list(found)
+                span = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
+                for item in node.items:
+                    if _is_lock(item.context_expr):
+                        held.setdefault(ast.unparse(item.context_expr), set()).update(wanted.intersection(span))
+        for name, (first, last) in self._acquired(function).items() if function is not None else ():
+            held.setdefault(name, set()).update(line for line in wanted if first < line <= last)
+        return [name for name, covered in held.items() if wanted and covered == wanted]
+
+    @staticmethod
+    def _acquired(function: _Function) -> dict[str, tuple[int, int]]:
+        """Return the first line of `acquire` and the last one of `release` for each object that has both."""
+        calls: dict[str, dict[str, list[int]]] = {}
+        for node in _own_nodes(function):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _LOCKING:
+                calls.setdefault(ast.unparse(node.func.value), {}).setdefault(node.func.attr, []).append(node.lineno)
+        return {
+            name: (min(one["acquire"]), max(one["release"])) for name, one in calls.items() if len(one) == len(_LOCKING)
+        }
+
+    def lines_reading(self, first_line: int, name: str, *, is_attribute: bool) -> list[int]:
+        """Return the lines where a function reads an attribute or a variable of a name."""
+        function = self._functions.get(first_line)
+        found = set[int]()
+        for node in _own_nodes(function) if function is not None else ():
+            match node:
+                case ast.Attribute(attr=read, ctx=ast.Load()) if is_attribute and read == name:
+                    found.add(node.lineno)
+                case ast.Name(id=read, ctx=ast.Load()) if not is_attribute and read == name:
+                    found.add(node.lineno)
+        return sorted(found)
 
     def receiver(self, line: int, name: str) -> Path | None:
         """Return the object whose attribute `name` is assigned, whose items are, or whose method is called, at a line.

@@ -28,7 +28,7 @@ def state_claim(facts: Facts, state: StateRead) -> Claim:
     if state.stored is not None:
         text += stored_claims.order_text(facts, state.stored, state.order)
     elif state.order == "unordered":
-        text += f"; {unordered(graph, state.row, state.reader).text}"
+        text += f"; {unordered(graph, state.row, state.reader, state.name).text}"
     rows = [row for row in (state.reader, state.row) if row >= 0]
     text += "."
     if state.stored is not None and state.stored.overwritten >= 0:

@@ -1,6 +1,6 @@
 """Tell how a write and a read of a state were ordered, where no recorded synchronisation did it.
 
-A lock that is free when it is taken leaves no record, so that locks cost nothing. Whether functions take locks is read from the
+A lock that is free when it is taken leaves no record, so that locks cost nothing. Whether functions hold locks is read from the
 source as it ran.
 """
 
@@ -20,25 +20,49 @@ class Unordered:
     is_race: bool
 
 
-def unordered(graph: ExecutionGraph, one: int, other: int, pair: str = "this write and the read") -> Unordered:
-    """Return what is known of two accesses that nothing recorded orders.
+def unordered(
+    graph: ExecutionGraph, write: int, reader: int, name: str, pair: str = "this write and the read"
+) -> Unordered:
+    """Return what is known of a write and a read that nothing recorded orders.
 
-    Each is the row of a write, or the row at which its function began; -1 is code outside functions.
+    `reader` is a row of the function that read, -1 for code outside functions; `name` is the state that it read.
     """
-    locks = [_locks(graph, row) for row in (one, other)]
+    owners, locks = zip(_held_at_write(graph, write), _held_by_reader(graph, reader, name), strict=True)
     if not all(locks):
         return Unordered(f"nothing recorded orders {pair}, so it is a race unless a caller holds a lock", True)
-    common = [name for name in locks[0] if name in locks[1]]
+    # `self.lock` of another class is another lock.
+    common = [
+        each for each in locks[0] if each in locks[1] and (owners[0] == owners[1] or not each.startswith("self."))
+    ]
     if common:
-        return Unordered(f"only {common[0]}, which both functions take, orders {pair}", False)
-    return Unordered(f"nothing recorded orders {pair}, but both functions take a lock", False)
+        return Unordered(f"only {common[0]}, which both functions hold there, orders {pair}", False)
+    return Unordered(f"nothing recorded orders {pair}, but both functions hold a lock there", False)
 
 
-def _locks(graph: ExecutionGraph, row: int) -> list[str]:
-    """Return the locks that the function of a row takes; none if the source is not known."""
-    call = row if row < 0 or graph.at("kind", row) == Kind.ENTER else graph.owner_of(row)
+def _held_at_write(graph: ExecutionGraph, row: int) -> tuple[str, list[str]]:
+    """Return the class of the function that wrote, and the locks that it held at that line."""
+    call = graph.owner_of(row)
     if call < 0:
-        return []
+        return "", []
     site = graph.sites[graph.at("site", call)]
     source = Writes.of(graph).source_of(site.file)
-    return source.locks_of(site.line) if source is not None else []
+    line = graph.sites[graph.at("site", row)].line
+    return _class(site.qualname), source.locks_at(site.line, [line]) if source is not None else []
+
+
+def _held_by_reader(graph: ExecutionGraph, row: int, name: str) -> tuple[str, list[str]]:
+    """Return the class of a function, and the locks that it holds wherever it reads a state."""
+    call = row if row < 0 or graph.at("kind", row) == Kind.ENTER else graph.owner_of(row)
+    if call < 0:
+        return "", []
+    site = graph.sites[graph.at("site", call)]
+    source = Writes.of(graph).source_of(site.file)
+    if source is None:
+        return "", []
+    owner, _, last = name.partition("[")[0].rpartition(".")
+    lines = source.lines_reading(site.line, last, is_attribute=bool(owner))
+    return _class(site.qualname), source.locks_at(site.line, lines)
+
+
+def _class(qualname: str) -> str:
+    return qualname.rpartition(".")[0]

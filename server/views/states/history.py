@@ -187,7 +187,7 @@ def _races(found: StateAt) -> dict[int, str]:
         if not slice_events(graph, [later]).contains(found.reader):
             pairs.append((later, "the read and this later write"))
     for row, pair in pairs:
-        known = unordered(graph, row, found.reader, pair)
+        known = unordered(graph, row, found.reader, seen.name, pair)
         if known.is_race:
             races[row] = f"{known.text[:1].upper()}{known.text[1:]}."
     return races

@@ -8,7 +8,7 @@ import pytest
 from tests.support.programs.recorded_program import clew, record, why
 
 HEAD = """
-import logging, threading
+import logging, threading, time
 from dataclasses import dataclass, field
 logging.basicConfig()
 log = logging.getLogger("app")
@@ -386,19 +386,20 @@ def test_object_whose_value_the_event_names_is_the_likeliest_of_unknown_ones(tmp
         (
             "with self.lock:",
             "with self.lock:",
-            "only self.lock, which both functions take, orders this write and the read",
+            "only self.lock, which both functions hold there, orders this write and the read",
         ),
-        ("with self.lock:", "with self.other:", f"{UNORDERED}, but both functions take a lock"),
+        ("with self.lock:", "with self.other:", f"{UNORDERED}, but both functions hold a lock there"),
         ("with self.lock:", "if True:", f"{UNORDERED}, so it is a race unless a caller holds a lock"),
     ],
 )
-def test_race_is_told_only_where_a_function_takes_no_lock(tmp_path, writer, reader, told):
+def test_race_is_told_only_where_a_function_holds_no_lock(tmp_path, writer, reader, told):
     source = f"""
     class Stock:
         def __init__(self):
             self.lock, self.other, self.left = threading.Lock(), threading.Lock(), 5
         def sell(self):
             {writer}
+                pass
                 self.left = -2
         def check(self):
             {reader}
@@ -411,3 +412,46 @@ def test_race_is_told_only_where_a_function_takes_no_lock(tmp_path, writer, read
     """
     told_of, _ = why(record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes"]), "negative stock")
     assert f"; {told}." in told_of, told_of
+
+
+def test_lock_that_is_released_before_the_write_does_not_order_it(tmp_path):
+    source = """
+    class Stock:
+        def __init__(self):
+            self.lock, self.left = threading.Lock(), 5
+        def sell(self):
+            with self.lock: pass
+            self.left = -2
+        def check(self):
+            with self.lock:
+                if self.left < 0: log.error("negative stock")
+    stock = Stock()
+    seller = threading.Thread(target=stock.sell, name="seller")
+    seller.start()
+    while stock.left > 0: time.sleep(0.001)
+    stock.check()
+    """
+    told, _ = why(record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes"]), "negative stock")
+    assert f"; {UNORDERED}, so it is a race unless a caller holds a lock." in told, told
+
+
+def test_lock_of_another_class_is_another_lock(tmp_path):
+    source = """
+    class Shelf:
+        def __init__(self): self.lock = threading.Lock()
+        def sell(self, stock):
+            with self.lock:
+                stock.left = -2
+    class Stock:
+        def __init__(self): self.lock, self.left = threading.Lock(), 5
+        def check(self):
+            with self.lock:
+                if self.left < 0: log.error("negative stock")
+    stock = Stock()
+    seller = threading.Thread(target=Shelf().sell, args=(stock,), name="seller")
+    seller.start()
+    while stock.left > 0: time.sleep(0.001)
+    stock.check()
+    """
+    told, _ = why(record(tmp_path, HEAD + textwrap.dedent(source), options=["--writes"]), "negative stock")
+    assert f"; {UNORDERED}, but both functions hold a lock there." in told, told

@@ -1,4 +1,4 @@
-"""The branch that kept a line from running is told, and none where an exception did."""
+"""A line that did not run has the branch that decided it. A line that an exception skipped has no branch."""
 
 import pytest
 

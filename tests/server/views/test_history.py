@@ -199,7 +199,9 @@ def test_run_without_writes_says_how_to_record_them(tmp_path):
 RACE = "Nothing recorded orders this write and the read, so it is a race unless a caller holds a lock"
 
 
-@pytest.mark.parametrize("lock", ["with self.lock:", "with lock_of(self):", "if self.lock.acquire():"])
+@pytest.mark.parametrize(
+    "lock", ["with self.lock:", "with lock_of(self):", "self.lock.acquire()\n            if True:"]
+)
 def test_write_and_read_under_a_lock_are_no_race(tmp_path, lock):
     source = f"""
     import threading, time
@@ -215,7 +217,10 @@ def test_write_and_read_under_a_lock_are_no_race(tmp_path, lock):
                 self.lock.release()
         def check(self):
             {lock}
-                return self.left
+                left = self.left
+            if self.lock.locked():
+                self.lock.release()
+            return left
     stock = Stock()
     thread = threading.Thread(target=stock.take, name="shopper")
     thread.start()
@@ -224,7 +229,7 @@ def test_write_and_read_under_a_lock_are_no_race(tmp_path, lock):
     stock.check()
     thread.join()
     """
-    found = history(record(tmp_path, source, options=["--writes"]), "self.left", "return self.left")
+    found = history(record(tmp_path, source, options=["--writes"]), "self.left", "left = self.left")
     assert marked(found) == ["= 2"]
     assert not [write["race"] for write in found["writes"] if write["race"]]
 
