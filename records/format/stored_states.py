@@ -8,6 +8,8 @@ A write in a transaction that goes on takes effect at its end: a record with `do
 """
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from clew.records.fast_namedtuple import NamedTuple
@@ -29,6 +31,9 @@ FIELD = "field"
 """The column of a hash's field."""
 
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
 class Access(NamedTuple):
     """One access to a stored state."""
 
@@ -40,14 +45,14 @@ class Access(NamedTuple):
     """The table, or the text of the server's key."""
     store: str = ""
     """The name of the database's file, or the server."""
-    row: dict[str, str] = {}  # noqa: RUF012 (no record changes it)
+    row: Mapping[str, str] = _NOTHING
     """Which row, by column; of a hash, the field by FIELD. Empty for all rows, or if it is not known which."""
     exact: bool = True
     """Every row that `row` describes is meant. Otherwise the statement has further conditions, or it is not known which."""
-    values: dict[str, str] = {}  # noqa: RUF012
+    values: Mapping[str, str] = _NOTHING
     """The written values by column, or by its number from 1 if the statement does not name it; by "" for a key. Of a key, also
     the value that was read, if it is a single one."""
-    columns: list[str] = []  # noqa: RUF012
+    columns: tuple[str, ...] = ()
     """The columns that a read depends on, empty if it may be all; of DEFINE, the table's columns."""
     connection: int = 0
     """The key of the connection, 0 without transactions."""
@@ -70,6 +75,7 @@ def loaded(text: str) -> Access | None:
     """Return the access of a record's text, None for a text that is cut or of another form."""
     try:
         found = json.loads(text)
+        found["columns"] = tuple(found.get("columns", ()))
         access = Access(**found)
     except (ValueError, TypeError):
         return None
@@ -77,8 +83,8 @@ def loaded(text: str) -> Access | None:
     maps = (access.row, access.values)
     is_sound = (
         all(type(each) is str for each in texts)
-        and all(type(each) is dict and all(type(value) is str for value in each.values()) for each in maps)
-        and type(access.columns) is list
+        and all(isinstance(each, Mapping) and all(type(value) is str for value in each.values()) for each in maps)
+        and all(type(each) is str for each in access.columns)
         and type(access.connection) is int
     )
     return access if is_sound else None

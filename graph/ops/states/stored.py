@@ -145,7 +145,7 @@ class StoredStates:
         return found
 
     @cached_property
-    def _columns(self) -> dict[int, list[str]]:
+    def _columns(self) -> dict[int, tuple[str, ...]]:
         """The columns of the tables whose creation was recorded, by key."""
         rows = sorted(row for row, access in self._accesses.items() if access.do == DEFINE)
         return {self.graph.key(row): self._accesses[row].columns for row in rows}
@@ -169,7 +169,7 @@ class StoredStates:
 
     def values(self, row: int) -> dict[str, str]:
         """Return what a write wrote, by column; by number where the columns are not known."""
-        access, columns = self._accesses[row], self._columns.get(self.graph.key(row), [])
+        access, columns = self._accesses[row], self._columns.get(self.graph.key(row), ())
         return {
             columns[int(name) - 1] if name.isdigit() and int(name) <= len(columns) else name: value
             for name, value in access.values.items()

@@ -157,7 +157,7 @@ class _Hooks:
                 self._unfinished[address] = self._key_of_connection(connection)
         access = Access(
             statement.do, statement.command, redact.text(statement.table), database.name, where, exact, values,
-            list(statement.columns), self._key_of_connection(connection) & (1 << 64) - 1, is_open,
+            statement.columns, self._key_of_connection(connection) & (1 << 64) - 1, is_open,
         )  # fmt: skip
         record(ROW, key_of(ROW, (*database.file, statement.table)), access, self._site)
 

@@ -7,7 +7,8 @@ queries or other conditions, the rows are not known. Invariant: parsing never fa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from clew.records.fast_namedtuple import NamedTuple
 from clew.records.format.stored_states import DEFINE, DELETE, READ, WRITE
@@ -67,7 +68,7 @@ class Statement(NamedTuple):
     """READ, WRITE, DELETE or DEFINE, as in `clew.records.format.stored_states`."""
     command: str
     table: str
-    where: dict[str, Value] = {}  # noqa: RUF012 (nothing changes it)
+    where: Mapping[str, Value] = MappingProxyType({})
     exact: bool = True
     """The statement has no condition but `where`."""
     rows: tuple[dict[str, Value], ...] = ()

@@ -30,5 +30,5 @@ def record(channel: str, key: int, access: Access, site: int) -> None:
     """Record an access at the line of the program that runs, or at `site` if there is none."""
     text = dumped(access)
     if len(text) > MAX_TEXT:
-        text = dumped(access._replace(row={}, exact=False, values={}, columns=[]))
+        text = dumped(access._replace(row={}, exact=False, values={}, columns=()))
     core.emit(Kind.ACCESS, core.stack_site() or site, key, intern(channel), text)
