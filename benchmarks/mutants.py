@@ -106,6 +106,7 @@ def report(measured: list[Measured], total: int) -> None:
             "problem": one.problem,
             "line": None if one.line_rank == NEVER else one.line_rank,
             "chain": one.is_in_chain,
+            "chains": one.is_in_chains,
             "ran": one.line_ran,
             "seconds": None if math.isnan(one.seconds) else round(one.seconds, 2),
             "ranks": {method: None if rank == NEVER else rank for method, rank in one.ranks.items()},

@@ -32,6 +32,8 @@ class Answer:
     """The likeliest lines, by file relative to the package; only with a second look."""
     chain: list[tuple[str, int]] = field(default_factory=list)
     """The lines of the chain of values."""
+    decisions: list[tuple[str, int]] = field(default_factory=list)
+    """The lines of the chains that tell why something did not run."""
     seconds: float = math.nan
     """How long the answer took."""
 
@@ -64,12 +66,14 @@ def suspects(mutant: Mutant, checkout: Checkout, *words: str) -> Answer:
     failed = next((one for one in found if one), None)
     if failed is None:
         return Answer(problem="the answer has no suspects")
-    steps = (failed["value"] or {}).get("steps", [])
+    value = failed["value"] or {"steps": [], "omitted": []}
+    decisions = [step for one in (*failed["unreached"], *value["omitted"]) for step in one["steps"]]
     return Answer(
         _places(failed["suspects"], checkout.code),
         failed["noValue"],
         _lines(failed["lines"], checkout.code),
-        _lines(steps, checkout.code),
+        _lines(value["steps"], checkout.code),
+        _lines(decisions, checkout.code),
         seconds,
     )
 

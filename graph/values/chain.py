@@ -106,6 +106,8 @@ def chain_of(
     """By code and instruction: how many of its steps are in the chain."""
     told_calls: set[tuple[int, int]] = set()
     """A parent and a call that a step below it tells."""
+    called: set[int] = set()
+    """The CALLED nodes of calls that a step about an argument shows."""
     while waiting and (len(chosen) < most or waiting[0].cost < 0):
         one = heapq.heappop(waiting)
         node, parent = one.node, one.parent
@@ -132,7 +134,7 @@ def chain_of(
             told_calls.add(call)
         place, via, passed = parent, one.explains, one.passed
         above = chosen[parent].step if parent >= 0 else None
-        if (
+        if node not in called and (
             one.is_control
             or is_target
             or not (_is_read(flow, statement) if above is None else _is_passed_on(flow, statement, above))
@@ -141,6 +143,8 @@ def chain_of(
             step = ValueStep(statement, parent, one.explains, one.is_control, one.passed)
             chosen.append(_Chosen(step, one.own_cost, guide.targets.get(node, -1)))
             shown[location] = shown.get(location, 0) + 1
+            if flow.kind[node] == NodeKind.PARAMETER:
+                called.add(flow.calls[flow.call[node]].node)
         elif flow.kind[node] == NodeKind.PARAMETER:
             passed = (*passed, flow.calls[flow.call[node]].node)
         causes = list(_causes(flow, statement))

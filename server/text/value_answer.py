@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.server.protocol.shared import Location
-from clew.server.protocol.views.value import Omitted, ValueAnswer
+from clew.server.protocol.views.value import Omitted, ValueAnswer, ValueStepText
 from clew.server.text import units
 
 
@@ -21,17 +21,23 @@ def looked(answer: ValueAnswer) -> str:
 
 def chain_lines(answer: ValueAnswer, base: str | None = None) -> list[str]:
     """Return the steps of the chain."""
-    found = []
-    for step in answer.steps:
-        lead = "this ran because " if step.isControl else ""
-        found.append(f"{'  ' * step.depth}{lead}{units.printable(step.text)}{_at(step.location, base)}")
+    found = [_step_line(step, base) for step in answer.steps]
     if answer.moreSteps:
         found.append(f"… and {units.count(answer.moreSteps, 'further cause')}; --steps N shows more")
     return found
 
 
 def omitted_lines(omitted: list[Omitted], base: str | None = None) -> list[str]:
-    return [f"  {units.printable(one.text)}{_at(one.location, base)}" for one in omitted]
+    found = []
+    for one in omitted:
+        found.append(f"  {units.printable(one.text)}{_at(one.location, base)}")
+        found += [f"    {_step_line(step, base)}" for step in one.steps]
+    return found
+
+
+def _step_line(step: ValueStepText, base: str | None) -> str:
+    lead = "this ran because " if step.isControl else ""
+    return f"{'  ' * step.depth}{lead}{units.printable(step.text)}{_at(step.location, base)}"
 
 
 def _at(location: Location | None, base: str | None) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from clew.graph.values.chain import ValueStep
+from clew.compare.failures.unreached import Unreached
+from clew.graph.values.chain import Chain, ValueStep, chain_of
 from clew.graph.values.deciding_branch import deciding_branch
 from clew.graph.values.flow import Call, Flow, NodeKind
 from clew.graph.values.omissions import Omission
 from clew.graph.values.statements import Input, Statements
 from clew.server.protocol.shared import Location
+from clew.server.protocol.views.value import ValueStepText
 from clew.server.text import units
 from clew.server.text.events import shorten
 
 _LONGEST_VALUE = 60
+_MOST_OF_DECISION = 4
+"""The most steps about a branch that kept something from running."""
 _MOST_NAMED = 3
 """How many inputs a sentence names."""
 _NAMELESS = {
@@ -23,7 +27,14 @@ _NAMELESS = {
     "<genexpr>": "the generator expression",
     "<lambda>": "the lambda",
 }
+Likely = Callable[[Sequence[int]], Sequence[Sequence[int]]]
+"""Returns the ways from nodes back to likely lines, the likeliest first; see `chain_of`."""
 _STATE = (NodeKind.ATTRIBUTE, NodeKind.ITEM)
+
+
+def no_ways(nodes: Sequence[int]) -> Sequence[Sequence[int]]:
+    """Return no ways, where nothing tells which lines are likely."""
+    return ()
 
 
 class ValueWords:
@@ -274,21 +285,48 @@ class ValueWords:
         code = flow.code_of(node)
         return f"{code.module}:{code.name}"
 
-    def unreached(self, file: str, function: str, line: int) -> str:
-        """Return why a function that ran did not reach a line, as the end of a sentence; "" if that is not known."""
+    def omission_branch(self, one: Omission) -> int:
+        """Return the branch that kept a store from running; 0 if that is not known."""
+        call = self.flow.calls[one.call]
+        return deciding_branch(self.flow, [call.code], one.line, call.number) if one.line else 0
+
+    def unreached_branch(self, one: Unreached) -> int:
+        """Return the branch that kept a function that ran from reaching a line; 0 if that is not known."""
+        if one.is_function:
+            return 0
+        file, function = one.function
         codes = (
             number
-            for number, one in enumerate(self._trace.codes)
-            if one.file == file and one.name.replace(".<locals>", "") == function.replace(".<locals>", "")
+            for number, code in enumerate(self._trace.codes)
+            if code.file == file and code.name.replace(".<locals>", "") == function.replace(".<locals>", "")
         )
-        return self.decided(deciding_branch(self.flow, codes, line))
+        return deciding_branch(self.flow, codes, one.line)
 
-    def decided(self, branch: int) -> str:
-        """Return what a branch decided, as the end of a sentence about what did not run; "" for no branch."""
+    def decision(self, branch: int, likely: Likely, told: Sequence[ValueStepText] = ()) -> list[ValueStepText]:
+        """Return what a branch decided, and the way from it to the likeliest line if its value depends on one.
+
+        `told` are the steps above: where the branch is one of them, they tell what its value depends on.
+        """
         if not branch:
-            return ""
-        statement = self._statements.of(branch)
-        return f": {self._branch(ValueStep(statement, -1, None))} ({self.place(branch)})"
+            return []
+        (first, *_) = found = self.steps(chain_of(self.flow, self._statements, [branch], 1))
+        if any((one.text, one.location) == (first.text, first.location) for one in told):
+            return found
+        ways = likely([branch])[:1]
+        return self.steps(chain_of(self.flow, self._statements, [branch], _MOST_OF_DECISION, ways)) if ways else found
+
+    def steps(self, chain: Chain) -> list[ValueStepText]:
+        """Return the steps of a chain as texts, each with its depth and its line."""
+        found: list[ValueStepText] = []
+        for step in chain.steps:
+            depth = found[step.parent].depth + 1 if step.parent >= 0 else 0
+            location = self.location(step.node)
+            lines = self._statements.lines(location.path) if location is not None else []
+            text = lines[location.line - 1].strip() if location is not None and 0 < location.line <= len(lines) else ""
+            found.append(
+                ValueStepText(self.sentence(step), depth, step.is_control, location, self.label(step.node), text)
+            )
+        return found
 
     def omission(self, one: Omission) -> str:
         """Say what a function left undone."""
@@ -297,8 +335,7 @@ class ValueWords:
         if one.is_idle:
             return f"{self.call(call)} changed nothing, neither {owner} nor anything else"
         if one.line:
-            because = self.decided(deciding_branch(self.flow, [call.code], one.line, call.number))
-            return f"{self.call(call)} did not reach line {one.line}, which sets {owner}{because}"
+            return f"{self.call(call)} did not reach line {one.line}, which sets {owner}"
         return f"{self.call(call)} did not set {owner}"
 
     def call_location(self, one: Omission) -> Location:

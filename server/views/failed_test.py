@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -101,13 +102,23 @@ def looked_test(
     distances = slice_distances(looked.flow, criterion.nodes if criterion is not None else ())
     evidence = look_evidence(looked.flow.lines(), distances, similar, read_compared_tests(looked.folder))
     suspects = suspects_of(tests, test, evidence)
-    ways = likely_ways(suspects.lines, evidence, distances)
-    value = explained(run, looked, question, criterion, ways) if criterion is not None else None
+
+    def likely(nodes: Sequence[int]) -> list[tuple[int, ...]]:
+        return likely_ways(suspects.lines, evidence, slice_distances(looked.flow, nodes))
+
+    value = explained(run, looked, question, criterion, likely) if criterion is not None else None
     words = ValueWords(looked.flow, looked.statements, base=run.info.workspace)
+    told = value.steps if value is not None else ()
     answer = replace(
         _answer_of(suspects),
         lines=[_line(one, evidence, session) for one in suspects.lines[:MOST_LINES]],
-        unreached=[_unreached(tests, one, words) for one in unreached(evidence, tests.is_program)],
+        unreached=[
+            replace(
+                _unreached(tests, one),
+                steps=words.decision(words.unreached_branch(one), likely, told),
+            )
+            for one in unreached(evidence, tests.is_program)
+        ],
     )
     return replace(answer, value=value, noValue=why_not)
 
@@ -185,7 +196,7 @@ def _line(one: SuspectLine, look: LookEvidence, session: Session) -> SuspectedLi
     )
 
 
-def _unreached(tests: RecordedTests, one: Unreached, words: ValueWords) -> Omitted:
+def _unreached(tests: RecordedTests, one: Unreached) -> Omitted:
     file, name = one.function
     module = next((each.module for each in tests.functions if each[:2] == one.function), "")
     title = _title(Function(file, name, one.line, module))
@@ -193,7 +204,7 @@ def _unreached(tests: RecordedTests, one: Unreached, words: ValueWords) -> Omitt
     text = (
         f"{title} did not run, and {of} called it"
         if one.is_function
-        else f"{title} did not reach line {one.line}, which {of} that called it ran{words.unreached(file, name, one.line)}"
+        else f"{title} did not reach line {one.line}, which {of} that called it ran"
     )
     return Omitted(units.printable(text), Location(file, one.line))
 

@@ -6,7 +6,6 @@ import hashlib
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,10 +38,10 @@ from clew.records.values.trace_format import CUTS, ValueTrace
 from clew.server.locations.paths import same_file_key
 from clew.server.locations.tests_at_line import tests_at
 from clew.server.protocol.second_look import ValueParams, ValueResult
-from clew.server.protocol.views.value import Omitted, ValueAnswer, ValueStepText
+from clew.server.protocol.views.value import Omitted, ValueAnswer
 from clew.server.session.session import Session, Task
 from clew.server.text import units
-from clew.server.text.value_chain import ValueWords
+from clew.server.text.value_chain import Likely, ValueWords, no_ways
 from clew.server.views.target import NothingFound
 
 if TYPE_CHECKING:
@@ -100,11 +99,11 @@ def asked_about(run: Run, looked: Looked, question: ValueQuestion) -> Criterion:
 
 
 def explained(
-    run: Run, looked: Looked, question: ValueQuestion, criterion: Criterion, ways: Sequence[Sequence[int]] = ()
+    run: Run, looked: Looked, question: ValueQuestion, criterion: Criterion, likely: Likely = no_ways
 ) -> ValueAnswer:
-    """Return the answer of a second look; `ways` lead back to likely lines, the likeliest first."""
-    chain = chain_of(looked.flow, looked.statements, list(criterion.nodes), question.most, ways)
-    return _answer(run, looked.statements, criterion, chain, question)
+    """Return the answer of a second look; `likely` returns the ways from values back to likely lines."""
+    chain = chain_of(looked.flow, looked.statements, list(criterion.nodes), question.most, likely(criterion.nodes))
+    return _answer(run, looked.statements, criterion, chain, question, likely)
 
 
 def value_answer(session: Session, run: Run, question: ValueQuestion, task: Task) -> ValueAnswer:
@@ -302,8 +301,8 @@ def _followed_file(flow: Flow, file: str) -> str:
     raise NothingFound(f"{file}: no function of it ran in the second look")
 
 
-def _answer(
-    run: Run, statements: Statements, criterion: Criterion, chain: Chain, question: ValueQuestion
+def _answer(  # noqa: PLR0917
+    run: Run, statements: Statements, criterion: Criterion, chain: Chain, question: ValueQuestion, likely: Likely
 ) -> ValueAnswer:
     flow = statements.flow
     trace = flow.trace
@@ -312,18 +311,13 @@ def _answer(
     words = ValueWords(
         flow, statements, thread, base, tells_calls=not question.expression, not_raised=criterion.not_raised
     )
-    depths: list[int] = []
-    steps = []
-    for step in chain.steps:
-        depth = depths[step.parent] + 1 if step.parent >= 0 else 0
-        depths.append(depth)
-        location = words.location(step.node)
-        lines = statements.lines(location.path) if location is not None else []
-        text = lines[location.line - 1].strip() if location is not None and 0 < location.line <= len(lines) else ""
-        steps.append(
-            ValueStepText(words.sentence(step), depth, step.is_control, location, words.label(step.node), text)
+    steps = words.steps(chain)
+    omitted = [
+        Omitted(
+            words.omission(one), words.call_location(one), words.decision(words.omission_branch(one), likely, steps)
         )
-    omitted = [Omitted(words.omission(one), words.call_location(one)) for one in omissions(flow, chain)]
+        for one in omissions(flow, chain)
+    ]
     return ValueAnswer(
         title=_title(trace, question, base),
         steps=steps,

@@ -24,10 +24,12 @@ class ValueStepText:
 
 @dataclass(frozen=True)
 class Omitted:
-    """A function that could have changed a value of the chain and did not."""
+    """What did not run or change a value, and could have made the difference."""
 
     text: str
     location: Location | None = None
+    steps: list[ValueStepText] = field(default_factory=list)
+    """The branch that decided so, and how its value came about; empty if that is not known."""
 
 
 @dataclass(frozen=True)

@@ -49,11 +49,25 @@ def checked(age):
 def price(net, country):
     percent = rate(country.upper())
     return net + net * percent / 100
+
+
+class Order:
+    def __init__(self, spent):
+        self.level = "gold"
+        if spent > 1000:
+            self.level = "platinum"
+
+
+def points(order):
+    found = 0
+    if order.level == "gold":
+        found = 10
+    return found
 """
 TESTS = """
 import pathlib
 import pytest
-from shop import Cart, checked, discounted, price, rate
+from shop import Cart, Order, checked, discounted, points, price, rate
 
 
 def test_empty():
@@ -88,6 +102,11 @@ def test_rate():
 
 def test_rate_twice():
     assert rate("de") + rate("de") == 38
+
+
+@pytest.mark.parametrize("spent", [50, 500, 5000])
+def test_points(spent):
+    assert points(Order(spent)) == 10
 
 
 @pytest.mark.clew_no_second_look
@@ -128,10 +147,23 @@ def test_values_suspects_and_lines_are_one_answer(session):
 
 def test_branch_that_passing_tests_took_is_told(session):
     failed = asked(session, "--test", "test_price[200]")
-    told = [one["text"] for one in failed["unreached"]]
-    reason = "country == \"de\" was False, because country is 'DE' (shop.py:25)"
-    assert f"shop.rate did not reach line 26, which 2 of 2 similar passing tests that called it ran: {reason}" in told
+    told = {one["text"]: one["steps"] for one in failed["unreached"]}
+    # How the value came about is told once, in the chain above.
+    (step,) = told["shop.rate did not reach line 26, which 2 of 2 similar passing tests that called it ran"]
+    assert step["text"] == "country == \"de\" was False, because country is 'DE'" and step["location"]["line"] == 25
+    assert any(one["text"] == step["text"] for one in failed["value"]["steps"])
     assert failed["suspects"][0]["title"] in ("shop.price", "shop.rate")
+
+
+def test_value_of_the_branch_that_kept_a_line_from_running_is_followed(session):
+    failed = asked(session, "--test", "test_points[5000]")
+    told = {one["text"]: one["steps"] for one in failed["unreached"]}
+    first, *rest = told["shop.points did not reach line 53, which 2 of 2 similar passing tests that called it ran"]
+    assert first["text"] == "order.level == \"gold\" was False, because order.level is 'platinum'"
+    assert any(step["location"]["line"] == 47 and "self.level" in step["source"] for step in rest)
+    done = clew(session, "why", "--test", "test_points[5000]")
+    below = done.stdout.partition("did not reach line 53")[2].splitlines()
+    assert below[1].startswith("    order.level == ") and below[2].startswith("      ")
 
 
 def test_number_of_steps_holds_for_the_chain_of_values(session):

@@ -2047,10 +2047,12 @@ export interface ValueStepText {
   source: string;
 }
 
-/** A function that could have changed a value of the chain and did not. */
+/** What did not run or change a value, and could have made the difference. */
 export interface Omitted {
   text: string;
   location: Location | null;
+  /** The branch that decided so, and how its value came about; empty if that is not known. */
+  steps: ValueStepText[];
 }
 
 export interface ValueAnswer {

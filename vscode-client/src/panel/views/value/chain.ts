@@ -106,7 +106,18 @@ function drawOmitted(title: string, omitted: readonly Omitted[], act: ChainActio
   return html`<section class="value-part">
     <h3>${title}</h3>
     <ul>
-      ${omitted.map(({ text, location }) => html`<li>${text} ${link(location, act)}</li>`)}
+      ${omitted.map(
+        ({ text, location, steps }) =>
+          html`<li>
+            ${text} ${link(location, act)}
+            ${steps.map(
+              (step) =>
+                html`<div class="value-decision" .style=${`--depth: ${step.depth}`}>
+                  ${step.isControl ? "This ran because " : ""}${step.text} ${link(step.location, act)}
+                </div>`,
+            )}
+          </li>`,
+      )}
     </ul>
   </section>`;
 }

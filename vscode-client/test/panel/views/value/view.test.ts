@@ -39,7 +39,22 @@ const FAILED: FailedTest = {
       evidence: "ran in 1 of 1 failing tests",
     },
   ],
-  unreached: [{ text: "Cart.refund did not run, and 3 of 3 similar passing tests called it", location: null }],
+  unreached: [
+    {
+      text: "Cart.refund did not run, and 3 of 3 similar passing tests called it",
+      location: null,
+      steps: [
+        {
+          text: "paid was False",
+          depth: 0,
+          isControl: false,
+          location: AT,
+          function: "Cart.refund",
+          source: "if paid:",
+        },
+      ],
+    },
+  ],
   value: null,
   noValue: "",
 };
@@ -91,6 +106,7 @@ test("ValueView.open() runs the test at once if the question says so, and once o
   const drawn = texts(view.draw());
   expect(drawn).toContain("self.discount = percent");
   expect(drawn).toContain("Cart.refund did not run, and 3 of 3 similar passing tests called it");
+  expect(drawn).toContain("paid was False");
   // Going back shows the answer that is there.
   await view.open({});
   expect(asked.map(([, params]) => params.isLook)).toEqual([false, true, false]);
