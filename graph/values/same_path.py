@@ -1,11 +1,12 @@
 """Whether a second look took the same path as the recorded run: the same functions were called in the same order.
 
 Only functions that both followed are compared, and no generators or coroutines, whose calls the two record at other moments.
+Hypothesis calls a test's function once for each example: the last example failed, so the calls of that one are compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,11 +26,11 @@ class PathCheck:
     """What the run and the second look called at the first difference; "" for nothing more. None for the same path."""
 
 
-def check_path(graph: ExecutionGraph, first: int, flow: Flow) -> PathCheck:
+def check_path(graph: ExecutionGraph, first: int, flow: Flow, function: str = "") -> PathCheck:
     """Compare the calls of a strand from row `first` to the strand's last row, or to the next request, with those of the look's
-    first thread."""
-    recorded = _recorded(graph, first)
-    followed = _followed(flow)
+    first thread. `function` is the name of the test's own function, of which only the last call counts."""
+    recorded = _last_round(_recorded(graph, first), function)
+    followed = _last_round(_followed(flow), function)
     both = set(recorded) & set(followed)
     # A function that was only counted in the run has no calls there.
     both -= {graph.sites[site].label for site in graph.counted}
@@ -44,6 +45,12 @@ def check_path(graph: ExecutionGraph, first: int, flow: Flow) -> PathCheck:
     return PathCheck(shorter)
 
 
+def _last_round(labels: list[str], function: str) -> list[str]:
+    """Return the labels from the last call of a function on if there were several."""
+    places = [place for place, label in enumerate(labels) if function and re.split(r"[:.]", label)[-1] == function]
+    return labels[places[-1] :] if len(places) > 1 else labels
+
+
 def _recorded(graph: ExecutionGraph, first: int) -> list[str]:
     strand = graph.strand_of(first)
     rows = np.arange(first, strand.stop)
@@ -54,7 +61,7 @@ def _recorded(graph: ExecutionGraph, first: int) -> list[str]:
     return [graph.sites[site].label for site in graph.site[entered].tolist()]
 
 
-def _followed(flow: Flow) -> Sequence[str]:
+def _followed(flow: Flow) -> list[str]:
     codes = flow.trace.codes
     thread = flow.calls[0].thread if flow.calls else 0
     calls = (call.code for call in flow.calls if call.thread == thread)

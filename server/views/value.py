@@ -348,7 +348,7 @@ def _notes(run: Run, flow: Flow, criterion: Criterion, question: ValueQuestion) 
         notes.append("The failure itself tells no value. The steps explain the last results that the test got.")
     first = _first_row(run, question.test)
     if first >= 0:
-        checked = check_path(run.graph, first, flow)
+        checked = check_path(run.graph, first, flow, question.test.rpartition("::")[2].partition("[")[0])
         if checked.difference is not None:
             before, now = (name or "nothing more" for name in checked.difference)
             notes.append(

@@ -136,6 +136,7 @@ def steps(session, *words):
 
 def test_failing_example_of_hypothesis_runs_again(session):
     assert any("absolute(-1) returned -1" in one for one in steps(session, "--test", "test_absolute"))
+    assert "another path" not in clew(session, "why", "--test", "test_absolute").stdout
 
 
 def test_parametrized_test_with_values_of_attrs_is_explained(session):
