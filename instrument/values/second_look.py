@@ -54,7 +54,13 @@ class Look(NamedTuple):
 
 
 def look_at_test(
-    request: LookRequest, *, python: str = "", words: Sequence[str] = (), cwd: str = "", tick: Tick | None = None
+    request: LookRequest,
+    *,
+    python: str = "",
+    words: Sequence[str] = (),
+    cwd: str = "",
+    pythonpath: str = "",
+    tick: Tick | None = None,
 ) -> Look:
     """Run a test again.
 
@@ -63,7 +69,7 @@ def look_at_test(
     """
     arguments = [python or sys.executable, "-m", "pytest", *(words or [request.test]), "-p", _PLUGIN]
     arguments += ["--assert=plain", "--no-clew", "-q", "--no-header", "--tb=short"]
-    variables = {LOOK_VARIABLE: request.dump()}
+    variables = {LOOK_VARIABLE: request.dump(), **_variables(pythonpath)}
     if any(word.removeprefix("-p") == _RECORDING_PLUGIN for word in words):
         # Pytest refuses this word if it loads plugins by itself, so it did not in the first run.
         variables["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -86,12 +92,18 @@ def pytest_words(command: Sequence[str]) -> list[str]:
 
 
 def look_at_program(
-    command: Sequence[str], cwd: Path, request: LookRequest, *, python: str = "", tick: Tick | None = None
+    command: Sequence[str],
+    cwd: Path,
+    request: LookRequest,
+    *,
+    python: str = "",
+    pythonpath: str = "",
+    tick: Tick | None = None,
 ) -> Look:
     """Run a Python program again. `command` is its command line. Raises `SecondLookError` if it cannot be run so."""
     words = program_of(command)
     arguments = [python or sys.executable, "-P", "-m", "clew.instrument.values.program", request.dump(), *words]
-    return _run(arguments, cwd, request, variables={}, tick=tick, what=" ".join(words))
+    return _run(arguments, cwd, request, variables=_variables(pythonpath), tick=tick, what=" ".join(words))
 
 
 def program_of(command: Sequence[str]) -> list[str]:
@@ -104,6 +116,11 @@ def program_of(command: Sequence[str]) -> list[str]:
         return rest
     shown = " ".join(command)
     raise SecondLookError(f"a second look runs Python scripts and modules; it cannot run `{shown}` again")
+
+
+def _variables(pythonpath: str) -> dict[str, str]:
+    """Return the variables of the first run that this process may not have."""
+    return {"PYTHONPATH": pythonpath} if pythonpath else {}
 
 
 def _run(

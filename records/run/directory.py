@@ -73,6 +73,8 @@ class RunInfo(NamedTuple):
     """Source revision of a test session, "" when unknown."""
     dirty: bool = False
     """True if files of the commit were modified."""
+    pythonpath: str = ""
+    """The variable PYTHONPATH where the run was started."""
     notes: list[str] = []  # noqa: RUF012  # never changed
     format: int = RUN_FORMAT
 
@@ -173,6 +175,7 @@ def create_run(
             host=host_name(),
             launcher=attached_to or os.getpid(),
             attached=bool(attached_to),
+            pythonpath="" if attached_to else os.environ.get("PYTHONPATH", ""),
         )
         try:
             write_private(folder / PLAN_FILE, plan)

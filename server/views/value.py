@@ -220,13 +220,15 @@ def _run_again(run: Run, question: ValueQuestion, task: Task) -> Path:
     request = LookRequest(str(folder), run.info.workspace, question.test, compared=question.compared)
     redact = _plan(run).redact or Redact()
     request = request._replace(names=tuple(redact.names), patterns=tuple(redact.patterns))
-    python = _python(run)
+    python, pythonpath = _python(run), run.info.pythonpath
     if question.test:
         task.phase(f"running {question.test} again{question.expected}")
         words = pytest_words(run.info.command)
         # The test's id is relative to the root folder of the tests, which pytest finds from the same place as before.
         cwd = run.info.cwd if words else run.info.workspace
-        look_at_test(request, python=python, words=words, cwd=cwd, tick=lambda seconds: task.check())
+        look_at_test(
+            request, python=python, words=words, cwd=cwd, pythonpath=pythonpath, tick=lambda seconds: task.check()
+        )
     else:
         shown = " ".join(program_of(run.info.command))
         if not question.may_repeat:
@@ -235,7 +237,10 @@ def _run_again(run: Run, question: ValueQuestion, task: Task) -> Path:
                 "programs; add --again if that is safe"
             )
         task.phase(f"running {shown} again{_took(run)}")
-        look_at_program(run.info.command, Path(run.info.cwd), request, python=python, tick=lambda seconds: task.check())
+        look_at_program(
+            run.info.command, Path(run.info.cwd), request, python=python, pythonpath=pythonpath,
+            tick=lambda seconds: task.check(),
+        )  # fmt: skip
     return folder
 
 

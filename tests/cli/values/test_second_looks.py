@@ -226,3 +226,15 @@ def test_session_that_loads_its_plugins_by_name_is_looked_at_again(tmp_path):
     )
     failed = asked(tmp_path, "--test", "test_add")
     assert any("add(2, 1) returned 1" in one["text"] for one in failed["value"]["steps"]), failed["noValue"]
+
+
+def test_second_look_finds_modules_by_the_pythonpath_of_the_run(tmp_path):
+    (tmp_path / ".clew").mkdir()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "shop.py").write_text(SHOP)
+    (tmp_path / "test_rate.py").write_text("from shop import rate\n\n\ndef test_rate():\n    assert rate('DE') == 19\n")
+    command = [sys.executable, "-m", "pytest", "-q", "--clew", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": "src"}
+    subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=120)
+    steps = asked(tmp_path, "--test", "test_rate")["value"]["steps"]
+    assert any("rate('DE') returned 0" in step["text"] for step in steps)
