@@ -1,0 +1,1 @@
+"""Programs with a change that a switch plants, for `benchmarks/under_load.py`."""
