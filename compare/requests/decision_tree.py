@@ -138,8 +138,8 @@ def what_differs(pairing: Pairing, mutation: Mutation, thresholds: Thresholds | 
     """Find what distinguishes the changed requests of a mutation.
 
     For a structural mutation, its requests after are compared with those of its likeliest precursor on both sides. For a
-    response-time mutation, the slow requests after are compared with all others of the category. A request is slow if the
-    call that got slower most took longer than in most requests before.
+    response-time mutation, the slow requests after (of a faster category: before) are compared with all others of the
+    category. A request is slow if the first call that changed took longer than in most requests of the other side.
     """
     chosen = thresholds or Thresholds()
     if mutation.kind == "structural":
@@ -151,10 +151,11 @@ def what_differs(pairing: Pairing, mutation: Mutation, thresholds: Thresholds | 
                 groups.append(Members(flows, requests))
                 changed.append(np.zeros(len(requests), bool))
         return distinguish(groups, changed, chosen)
-    every = [pairing.requests(side, mutation.category) for side in range(2)]
+    # The slower side is last.
     groups = [
-        Members(flows, requests[spaced(len(requests), chosen.requests)])
-        for flows, requests in zip(pairing.sides, every, strict=True)
+        Members(pairing.sides[side], requests[spaced(len(requests), chosen.requests)])
+        for side in ((1, 0) if mutation.is_faster else (0, 1))
+        for requests in [pairing.requests(side, mutation.category)]
     ]
     before, after = (_own_times(group, mutation) for group in groups)
     bound = _slow_bound(before, after)
@@ -164,7 +165,7 @@ def what_differs(pairing: Pairing, mutation: Mutation, thresholds: Thresholds | 
 
 
 def _own_times(group: Members, mutation: Mutation) -> F64:
-    """Return, per request, the own time of the call that got slower most, or the response time if no call got slower."""
+    """Return, per request, the own time of the first call that changed, or the response time if no call did."""
     if mutation.edges:
         return exclusive_times(*group).own[:, mutation.edges[0].place]
     return group.flows.response_ns[group.requests].astype(np.float64)

@@ -1,25 +1,29 @@
-"""Compare request flows (Spectroscope): find slower categories, new or more frequent categories, and their precursors.
+"""Compare request flows (Spectroscope): find slower and faster categories, new or more frequent ones, and their precursors.
 
-All categories are compared at once. A *response-time mutation* has the same flow as before and is slower. A *structural
-mutation* is a flow that occurs more often than before; its *precursors* are flows that occur less often. Invariant: every
-reported difference has its probability (p, corrected for the number of tests), its size and its number of samples. Every
-threshold is a field of `Thresholds`.
+All categories are compared at once. A *response-time mutation* has the same flow as before and is slower or faster. A
+*structural mutation* is a flow that occurs more often than before; its *precursors* are flows that occur less often. Changes
+that share a cause are together (`causes.py`). Invariant: every reported difference has its probability (p, corrected for the
+number of tests), its size and its number of samples. Every threshold is a field of `Thresholds`.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from clew.compare.answer import Shown
 from clew.compare.requests.call_changes import EdgeChange, edge_changes, mean_queueing_times
 from clew.compare.requests.category_pairs import Pairing
+from clew.compare.requests.causes import Cause, causes
 from clew.compare.requests.decision_tree import Differences, what_differs
 from clew.compare.requests.decision_tree import Thresholds as DifferenceThresholds
 from clew.compare.requests.flow_union import Union, unite
 from clew.compare.requests.precursors import Precursor, find_precursors
+from clew.compare.requests.stretches import dependence, stretch_of
 from clew.compare.stats.tests import F64, benjamini_hochberg, mann_whitney, normal_above, p_not_slower, shifts
 from clew.compare.stats.thresholds import Bounded, bounded, fraction
 from clew.graph.ops.diff import duration
@@ -31,6 +35,9 @@ MANY_TIMES = 10
 TURNS = 0.5
 """Minimum share of the increase that event-loop queueing explains for a category that waited."""
 
+FEW = 0.5
+"""An answer names the categories with too few samples if they are more than this share of all."""
+
 Kind = Literal["response-time", "structural"]
 
 
@@ -41,7 +48,7 @@ class Thresholds(Bounded):
     alpha: float = fraction(0.05)
     """Accepted share of chance findings among reported changes, corrected for the number of categories tested."""
     slower: float = bounded(0.02)
-    """Minimum relative increase of a response-time mutation (median of all differences, or mean)."""
+    """Minimum relative change of a response-time mutation (median of all differences, or mean)."""
     samples: float = bounded(4.0)
     """Times are compared if n·m / (n + m) of the samples before and after is at least this; fewer samples prove nothing."""
     more: int = bounded(5, 1)
@@ -54,14 +61,17 @@ class Thresholds(Bounded):
     def explain(self) -> str:
         return (
             f"A category is slower when a one-sided Kolmogorov-Smirnov test rejects equality, or too many of the "
-            f"slowest tenth are from after, and it took at least {self.slower:.0%} longer; at most "
+            f"slowest tenth are from after, and it took at least {self.slower:.0%} longer; it is faster when the same holds "
+            f"with the sides exchanged; at most "
             f"{self.alpha:.0%} of all reported changes are chance findings (Benjamini-Hochberg). With fewer "
             f"samples than n·m/(n+m) = {self.samples:g} it is not "
             f"tested. "
             f"A category is new or more frequent when it has at least {self.more} requests, and {self.share:.0%} of the "
             f"requests of its name, more than expected from its share before, and the increase is significant, too. A similar "
-            f"category that lost at least {self.precursor:.0%} of the increase is a possible precursor. One run per side "
-            f"cannot separate a change of the program from a change of the machine; several runs per side can."
+            f"category that lost at least {self.precursor:.0%} of the increase is a possible precursor. With one run per side, "
+            f"the scatter between runs is estimated from the stretches of a run, because requests that are close in time are "
+            f"slow together. A difference that lasts for a whole run cannot be separated from a change of the program; several "
+            f"runs per side separate them."
         )
 
 
@@ -95,9 +105,14 @@ class Mutation:
     precursors: tuple[Precursor, ...] = ()
     """Precursors of a structural mutation, likeliest first."""
     edges: tuple[EdgeChange, ...] = ()
-    """For a response-time mutation: the calls that got slower, highest cost first."""
+    """For a response-time mutation: the calls that changed in its direction, causes before their consequences."""
     turns_ns: tuple[float, float] | None = None
     """Mean event-loop queueing time until the answer, before and after; None if queueing is not the reason."""
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether it is a response-time mutation that takes less time after."""
+        return self.kind == "response-time" and self.cost_ns < 0
 
     def sentence(self) -> str:
         if self.kind == "structural":
@@ -107,7 +122,7 @@ class Mutation:
             return f"{text}; {_cost(self.cost_ns)} (p = {self.p:.2g})"
         assert self.mean_before_ns is not None and self.mean_after_ns is not None
         times = self.mean_after_ns / self.mean_before_ns if self.mean_before_ns else 1.0
-        growth = f"{100 * (times - 1):+.0f} %" if times < MANY_TIMES else f"x{times:,.0f}"
+        growth = f"{100 * (times - 1):+.0f} %".replace("-", "−") if times < MANY_TIMES else f"x{times:,.0f}"
         text = (
             f"{self.name}: {duration(self.mean_before_ns)} -> {duration(self.mean_after_ns)} ({growth}) over "
             f"{self.count_before:,} and {_requests(self.count_after)}, p = {self.p:.2g}"
@@ -121,7 +136,7 @@ class Mutation:
         if self.turns_ns is None:
             return ""
         before, after = map(duration, self.turns_ns)
-        itself = "" if self.edges else "none of its calls is slower, it "
+        itself = "" if self.edges else f"none of its calls is {'faster' if self.is_faster else 'slower'}, it "
         return f"{itself}waited while its event loop ran others: {before} -> {after}"
 
 
@@ -130,7 +145,7 @@ class Mutations(Shown):
     """The comparison of two sets of requests."""
 
     rows: tuple[Mutation, ...]
-    """Highest cost first; a category that changed in both ways occurs twice."""
+    """Cause by cause; a category that changed in both ways occurs twice."""
     thresholds: Thresholds
     categories: int
     """The number of categories of both sides together."""
@@ -140,9 +155,25 @@ class Mutations(Shown):
     after: int
     """Requests."""
     pairing: Pairing
+    dependence: float = 1.0
+    """The mean factor by which stretches of the runs differ more than independent requests would; 1.0 if the runs of each
+    side show the scatter."""
+
+    @cached_property
+    def causes(self) -> tuple[Cause, ...]:
+        """Return the changes in groups that share a cause; the most expensive cause first."""
+        return causes(self.rows)
 
     def of(self, kind: Kind) -> tuple[Mutation, ...]:
         return tuple(row for row in self.rows if row.kind == kind)
+
+    @property
+    def slower(self) -> tuple[Mutation, ...]:
+        return tuple(row for row in self.of("response-time") if not row.is_faster)
+
+    @property
+    def faster(self) -> tuple[Mutation, ...]:
+        return tuple(row for row in self.rows if row.is_faster)
 
     @property
     def flagged(self) -> frozenset[int]:
@@ -163,13 +194,30 @@ class Mutations(Shown):
             return self.pair().sentence()
         kinds = "category" if self.categories == 1 else "categories"
         compared = f"{_requests(self.before)} before and {self.after:,} after in {self.categories:,} {kinds}"
+        few = self.categories - self.tested
+        have = "has" if few == 1 else "have"
+        too_few = f"{few:,} of {self.categories:,} {kinds} {have} too few samples to compare their times"
+        if not self.rows and few > FEW * self.categories:
+            return f"too few requests to tell whether their times changed: {compared}; {too_few}"
+        note = f"; {too_few}" if few > FEW * self.categories or (few and not self.rows) else ""
         if not self.rows:
-            few = self.categories - self.tested
-            note = f" ({few:,} have too few samples to compare their times)" if few else ""
             return f"no category changed: {compared}{note}"
-        slow, new = len(self.of("response-time")), len(self.of("structural"))
-        parts = [f"{count:,} {what}" for count, what in ((slow, "slower"), (new, "new or more frequent")) if count]
-        return f"{' and '.join(parts)} of {compared}; first, {self.rows[0].sentence()}"
+        counted = (
+            (len(self.slower), "slower"), (len(self.faster), "faster"), (len(self.of("structural")), "new or more frequent"),
+        )  # fmt: skip
+        parts = [f"{count:,} {what}" for count, what in counted if count]
+        together = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+        return f"{together} of {compared}; first, {self.causes[0].sentence()}{note}"
+
+    def certainty(self) -> str:
+        """Return how the scatter between runs is known, as a sentence; "" if several runs per side show it."""
+        if self.is_pair or all(len(flows.runs) > 1 for flows in self.pairing.sides) or not self.tested:
+            return ""
+        factor = f"{self.dependence:.1f} times that of independent requests" if self.dependence >= 1.1 else "no larger"
+        return (
+            f"one run on a side does not show the scatter between runs: it is estimated from the stretches of the runs, whose "
+            f"scatter is {factor}"
+        )
 
     def explain(self) -> str:
         """Explain in plain words when a difference counts."""
@@ -217,9 +265,11 @@ class Mutations(Shown):
         return {
             "sentence": self.sentence(),
             "explanation": self.explain(),
+            "certainty": self.certainty(),
             "thresholds": asdict(self.thresholds),
             **{name: getattr(self, name) for name in ("categories", "tested", "before", "after")},
             "mutations": [asdict(row) for row in self.rows],
+            "causes": [cause.to_json() for cause in self.causes],
         }
 
 
@@ -231,49 +281,66 @@ def compare(before: Flows, after: Flows, thresholds: Thresholds | None = None, *
     """
     chosen = (thresholds or Thresholds()).having(options)
     pairing = Pairing(before, after)
-    slower = _slower(pairing, chosen)
-    structural = _structural(pairing, chosen)
-    rows = sorted((*slower.rows, *structural), key=lambda row: (-row.cost_ns, row.category, row.kind))
-    return Mutations(tuple(rows), chosen, len(pairing.keys), slower.tested, len(before), len(after), pairing)
+    depends = dependence(pairing)
+    timed = _timed(pairing, chosen, depends)
+    found = causes((*timed.rows, *_structural(pairing, chosen)))
+    rows = tuple(row for cause in found for row in cause.rows)
+    tested = depends[timed.enough & (pairing.counts[0] > 0)]
+    mean = float(tested.mean()) if len(tested) else 1.0
+    return Mutations(
+        rows, chosen, len(pairing.keys), int(timed.enough.sum()), len(before), len(after), pairing, dependence=mean
+    )
 
 
 @dataclass(frozen=True)
-class _Slower:
-    """The response-time mutations, and the number of categories that were tested."""
+class _Timed:
+    """The response-time mutations, and which categories were tested."""
 
     rows: list[Mutation]
-    tested: int
+    enough: npt.NDArray[np.bool_]
 
 
-def _slower(pairing: Pairing, thresholds: Thresholds) -> _Slower:
-    """Find the categories that are significantly slower."""
+def _timed(pairing: Pairing, thresholds: Thresholds, depends: F64) -> _Timed:
+    """Find the categories that are significantly slower or faster."""
     before, after = pairing.samples("response_ns")
     n, m = pairing.counts
     with np.errstate(invalid="ignore", divide="ignore"):
         enough = n * m / (n + m) >= thresholds.samples
     means = before.means(), after.means()
-    p = np.fmax(p_not_slower(before, after), _slower_by_run(pairing, means[1] - means[0]))
-    p = benjamini_hochberg(np.where(enough, p, np.nan))
+    growth = means[1] - means[0]
+    # Both directions of each category are tests.
+    p = np.concatenate(
+        [
+            _p_by_run(pairing, sign * growth, p_not_slower(*sides), depends)
+            for sign, sides in ((1, (before, after)), (-1, (after, before)))
+        ]
+    )
+    slower, faster = benjamini_hochberg(np.where(np.tile(enough, 2), p, np.nan)).reshape(2, -1)
+    p = np.where(growth > 0, slower, faster)
     likely = np.flatnonzero(enough & (p <= thresholds.alpha))
     before, after = before.take(likely), after.take(likely)
     shift, ranked = shifts(before, after), mann_whitney(before, after)
     median = np.array([np.median(before.of(group)) for group in range(len(likely))])
     rows = []
     for place, category in enumerate(likely.tolist()):
-        growth = means[1][category] - means[0][category]
-        slower = (
-            growth >= thresholds.slower * means[0][category] or shift.median[place] >= thresholds.slower * median[place]
-        )
-        if growth <= 0 or not slower:
+        change = float(growth[category])
+        sign = 1 if change > 0 else -1
+        if (
+            sign * change < thresholds.slower * means[0][category]
+            and sign * shift.median[place] < thresholds.slower * median[place]
+        ):
             continue
         turns = mean_queueing_times(pairing, category)
+        edges = edge_changes(
+            pairing, category, thresholds.alpha, sign=sign, depends=float(depends[category]), change=change
+        )
         rows.append(
             Mutation(
                 kind="response-time",
                 name=pairing.name_of(category),
                 category=category,
                 flow=pairing.text(category),
-                cost_ns=float(m[category] * growth),
+                cost_ns=float(m[category] * change),
                 count_before=int(n[category]),
                 count_after=int(m[category]),
                 expected=float(_expected(pairing)[category]),
@@ -284,17 +351,18 @@ def _slower(pairing: Pairing, thresholds: Thresholds) -> _Slower:
                 high_ns=float(shift.high[place]),
                 effect=float(ranked.delta[place]),
                 p=float(p[category]),
-                edges=tuple(edge_changes(pairing, category, thresholds.alpha)),
-                turns_ns=turns if turns[1] - turns[0] >= TURNS * growth else None,
+                edges=tuple(edges),
+                turns_ns=turns if sign * (turns[1] - turns[0]) >= TURNS * sign * change else None,
             )
         )
-    return _Slower(rows, int(enough.sum()))
+    return _Timed(rows, enough)
 
 
-def _slower_by_run(pairing: Pairing, growth: F64) -> F64:
-    """Return the probability that the means of the runs differ by `growth` by chance (Student, one-sided); NaN if undefined.
+def _p_by_run(pairing: Pairing, growth: F64, p: F64, depends: F64) -> F64:
+    """Return the probability that the requests of each category are not slower after, given that of independent requests.
 
-    It needs several runs on both sides. Requests of one run are not independent, so the variance is that of the runs.
+    With several runs on both sides, the means of the runs are compared, too (Student, one-sided): the variance is that of
+    the runs. Otherwise requests count less by the factor `depends`.
     """
     from scipy.special import stdtr
 
@@ -311,7 +379,9 @@ def _slower_by_run(pairing: Pairing, growth: F64) -> F64:
         freedom += np.where(runs > 1, runs - 1, np.nan)
         parts += 1 / np.maximum(runs, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(stdtr(freedom, -growth / np.sqrt(squares / freedom * parts)))
+        by_run = np.asarray(stdtr(freedom, -growth / np.sqrt(squares / freedom * parts)))
+        # The probability of a lead falls exponentially with the number of independent requests.
+        return np.where(np.isnan(freedom), p ** (1 / depends), np.fmax(p, by_run))
 
 
 def _expected(pairing: Pairing) -> F64:
@@ -408,22 +478,26 @@ def _least_p(pairing: Pairing) -> F64:
 
 
 def _scatter(pairing: Pairing) -> F64:
-    """Return the ratio of the variance between runs to the variance by chance, per category; at least 1, and 1 for single
-    runs."""
-    total, freedom = np.zeros(len(pairing.keys)), 0
+    """Return the ratio of the variance between runs to the variance by chance, per category; at least 1.
+
+    A side with a single run is divided into stretches instead.
+    """
+    total, freedom = np.zeros(len(pairing.keys)), np.zeros(len(pairing.keys))
     for flows, category in zip(pairing.sides, pairing.category, strict=True):
-        runs = len(flows.runs)
-        if runs < 2:
+        if not len(flows):
             continue
-        counts = np.zeros((runs, len(pairing.keys)))
-        np.add.at(counts, (flows.run, category), 1)
-        of_name = np.zeros((runs, len(pairing.names)))
-        np.add.at(of_name, (flows.run, pairing.name[category]), 1)
+        name = pairing.name[category]
+        part = flows.run if len(flows.runs) > 1 else stretch_of(flows, name)
+        parts = int(part.max()) + 1
+        counts = np.zeros((parts, len(pairing.keys)))
+        np.add.at(counts, (part, category), 1)
+        of_name = np.zeros((parts, len(pairing.names)))
+        np.add.at(of_name, (part, name), 1)
         expected = of_name[:, pairing.name] * (counts.sum(0) / np.maximum(of_name.sum(0)[pairing.name], 1))
         with np.errstate(invalid="ignore", divide="ignore"):
             total += np.where(expected > 0, (counts - expected) ** 2 / expected, 0.0).sum(0)
-        freedom += runs - 1
-    return np.maximum(total / freedom, 1.0) if freedom else np.ones(len(pairing.keys))
+        freedom += np.maximum((expected > 0).sum(0) - 1, 0)
+    return np.maximum(total / np.maximum(freedom, 1), 1.0)
 
 
 def _requests(count: int) -> str:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from clew.compare.report_text import at, escaped
-from clew.compare.requests.call_changes import EdgeChange
+from clew.compare.requests.call_changes import EdgeChange, summed
+from clew.compare.requests.causes import Cause
 from clew.compare.requests.diff import Mutation, Mutations
 from clew.compare.requests.flow_union import Union
 from clew.graph.ops.diff import duration
@@ -33,7 +34,7 @@ def details(mutations: Mutations, row: Mutation, root: str | None) -> list[str]:
         f"{equal.sentence()}, p = {equal.p:.2g}{_at(mutations, row, equal.first.place, root)}"
         for equal in calls[:CALLS]
     ]
-    lines += _more(len(calls) - CALLS, "the slower calls")
+    lines += _more(len(calls) - CALLS, "the faster calls" if row.is_faster else "the slower calls")
     lines += [row.turns()] if row.turns_ns else []
     lines += [precursor.sentence() for precursor in row.precursors[:1]]
     lines += _more(len(row.precursors) - 1, "the possible precursors")
@@ -49,30 +50,23 @@ class _EqualCalls(NamedTuple):
 
     @property
     def first(self) -> EdgeChange:
-        """The call that got slower most."""
+        """The call that changed most."""
         return self.edges[0]
 
     @property
     def p(self) -> float:
         return min(edge.p for edge in self.edges)
 
-    @property
-    def growth_ns(self) -> float:
-        return sum(edge.growth_ns for edge in self.edges)
-
     def sentence(self) -> str:
-        before, after = (
-            sum(times) for times in zip(*((e.own_before_ns, e.own_after_ns) for e in self.edges), strict=True)
-        )
         several = f" in {len(self.edges):,} calls" if len(self.edges) > 1 else ""
-        return replace(self.first, own_before_ns=before, own_after_ns=after).sentence() + several
+        return summed(self.edges).sentence() + several
 
 
 def _group_equal(edges: tuple[EdgeChange, ...]) -> list[_EqualCalls]:
     found: dict[tuple[str, str], _EqualCalls] = {}
     for edge in edges:
         found.setdefault((edge.target, edge.channel), _EqualCalls([])).edges.append(edge)
-    return sorted(found.values(), key=lambda equal: -equal.growth_ns)
+    return list(found.values())
 
 
 def flow_lines(union: Union) -> list[str]:
@@ -113,29 +107,50 @@ def markdown(mutations: Mutations, root: str | None) -> str:
             "| | request | before | after | requests | cost | p | why |",
             "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
         ]
-        lines += [_markdown_row(mutations, row, root) for row in mutations.rows[:SHOWN_MARKDOWN]]
-        hidden = len(mutations.rows) - SHOWN_MARKDOWN
+        lines += [_markdown_row(mutations, cause, root) for cause in mutations.causes[:SHOWN_MARKDOWN]]
+        hidden = len(mutations.causes) - SHOWN_MARKDOWN
         lines += [""] + [f"And {hidden:,} more.\n"] * (hidden > 0)
         first = mutations.rows[0]
         flow = flow_lines(mutations.union(first.category))
         lines += [f"<details><summary>The flow of {escaped(first.name)}</summary>", "", "```diff", *flow, "```", ""]
         lines += ["</details>", ""]
+    certainty = mutations.certainty()
     lines += ["<details><summary>When does a difference count?</summary>", "", escaped(mutations.explain()), ""]
+    lines += [escaped(f"Here, {certainty}."), ""] if certainty else []
     return "\n".join([*lines, "</details>", ""])
 
 
-def _markdown_row(mutations: Mutations, row: Mutation, root: str | None) -> str:
-    before, after = (duration(mean) if mean is not None else "" for mean in (row.mean_before_ns, row.mean_after_ns))
-    why = "<br>".join(escaped(text).replace("|", "\\|") for text in details(mutations, row, root))
+def _markdown_row(mutations: Mutations, cause: Cause, root: str | None) -> str:
+    row = summary(cause)
+    why = "<br>".join(escaped(text).replace("|", "\\|") for text in details(mutations, cause.first, root))
     requests, cost = f"{row.count_before:,} → {row.count_after:,}", change(row.cost_ns)
-    return f"| {kind(row)} | {escaped(row.name)} | {before} | {after} | {requests} | {cost} | {row.p:.2g} | {why} |"
+    before, after = (duration(mean) if mean is not None else "" for mean in (row.mean_before_ns, row.mean_after_ns))
+    return f"| {kind(row)} | {escaped(cause.names)} | {before} | {after} | {requests} | {cost} | {row.p:.2g} | {why} |"
+
+
+def summary(cause: Cause) -> Mutation:
+    """Return the changes of a cause as one: sums of costs and requests, the mean times of all requests, the bounds of the
+    largest change, and the smallest p."""
+    if len(cause.rows) == 1:
+        return cause.first
+    counts = [sum(getattr(row, name) for row in cause.rows) for name in ("count_before", "count_after")]
+    means = [
+        sum((getattr(row, mean) or 0.0) * getattr(row, count) for row in cause.rows) / total if total else None
+        for mean, count, total in zip(
+            ("mean_before_ns", "mean_after_ns"), ("count_before", "count_after"), counts, strict=True
+        )
+    ]
+    return replace(
+        cause.first, cost_ns=cause.cost_ns, count_before=counts[0], count_after=counts[1], mean_before_ns=means[0],
+        mean_after_ns=means[1], p=min(row.p for row in cause.rows),
+    )  # fmt: skip
 
 
 def failed(mutations: Mutations, limits: Limits) -> str:
     """Return the reason why a build fails; "" if it passes."""
     reasons = []
     if limits.slower is not None:
-        slow = [row for row in mutations.of("response-time") if growth(row) >= limits.slower]
+        slow = [row for row in mutations.slower if growth(row) >= limits.slower]
         by = f" by {limits.slower:.0%} or more" if limits.slower else ""
         reasons += [f"{_subjects([row.name for row in slow])} slower{by}"] if slow else []
     if limits.structure:
@@ -153,7 +168,9 @@ def growth(row: Mutation) -> float:
 
 
 def kind(row: Mutation) -> str:
-    """Return the label of a mutation: "slower", "more" or "new"."""
+    """Return the label of a mutation: "slower", "faster", "more" or "new"."""
+    if row.is_faster:
+        return "faster"
     return "slower" if row.kind == "response-time" else "more" if row.count_before else "new"
 
 

@@ -1,10 +1,14 @@
 """Compare runs: rank functions (or other labels) by the change of total self time beyond the scatter of their calls.
 
+The self time is work; waiting is compared beside it. Only waits that no recorded work of others explains count: for a
+lock, for instance, but not for a result (see `waits_of_calls`).
+
 Four calls of one second each vary by more than a thousand calls of one millisecond do, especially on a busy machine.
 A ranking by the raw change would always list the longest waits first.
 
 With several runs per side, all statistics are means per run. The scatter is then that between the runs of a side, if
-it is larger than that of the calls.
+it is larger than that of the calls. With one run per side, the scatter between runs is estimated from within: from the
+stretches of the run, because calls that are close in time are slow together.
 
 Invariant: a sentence never reports a change within noise as a finding, and always mentions different call counts.
 """
@@ -14,14 +18,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from clew.graph.ops.aggregation.aggregate import AggregateGraph, AggregateNode
+from clew.graph.ops.aggregation.waits import waits_of_calls
 from clew.records.errors import ClewError
 from clew.records.format.event import Kind
 
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 Status = Literal["both", "before", "after"]
 
 NOISE = 0.05
@@ -34,6 +42,10 @@ time at least doubled or halved.
 """
 DEVIATIONS = 2.0
 """A change counts beyond this number of standard deviations of the sum of the calls."""
+STRETCHES = 10
+"""A run is divided into at most this number of stretches, to estimate how much its parts differ."""
+WAITS = 1.5
+"""Minimum factor, or its inverse, between waits: they scatter more than work."""
 COUNTED_NAMED = 3
 DOUBT = 0.25
 """The scatter of a label's calls includes one hypothetical call at this share of the mean away from it, because a
@@ -65,6 +77,15 @@ class DiffRow:
     @property
     def counted(self) -> float:
         return self.counted_before + self.counted_after
+
+    waits_before_ns: float = 0.0
+    """The waits before that no recorded work of others explains."""
+    waits_after_ns: float = 0.0
+    waits_deviation_ns: float = 0.0
+
+    @property
+    def waits_delta_ns(self) -> float:
+        return self.waits_after_ns - self.waits_before_ns
 
     @property
     def delta_ns(self) -> float:
@@ -142,6 +163,18 @@ class Diff:
                 found.append(row)
         return found
 
+    def wait_findings(self) -> list[DiffRow]:
+        """Return the rows that wait for more or less time by more than noise, largest change first."""
+        share = SHARE * max(self.total_before_ns, self.total_after_ns)
+        found = []
+        for row in self.rows:
+            change = abs(row.waits_delta_ns)
+            less, more = sorted((row.waits_before_ns, row.waits_after_ns))
+            beyond = change - DEVIATIONS * row.waits_deviation_ns
+            if beyond > 0 and change >= max(share, FLOOR_NS) and more >= WAITS * less:
+                found.append((beyond, row))
+        return [row for _, row in sorted(found, key=lambda each: (-each[0], each[1].label))]
+
     def sentence(self) -> str:
         """Return the largest finding as a sentence: the function, the change per call, the number of calls and the
         total change.
@@ -152,11 +185,15 @@ class Diff:
         missing = f"; times of {number(counted)} counted calls are missing" if counted else ""
         if self.runs != (1, 1):
             missing += f"; means of a run, of {runs(self.runs[0])} before and {runs(self.runs[1])} after"
+        waits = self.wait_findings()
+        if waits:
+            others = f", and {len(waits) - 1:,} more" if len(waits) > 1 else ""
+            missing = f"; {_waiting(waits[0])}{others}{missing}"
         if not findings:
             total = duration(self.total_after_ns)
+            changed = f"no {what} changed noticeably in its own work" if waits else f"no {what} changed noticeably"
             return (
-                f"no {what} changed noticeably: the self time in all is {duration(self.total_before_ns)} before and "
-                f"{total} after{missing}"
+                f"{changed}: the self time in all is {duration(self.total_before_ns)} before and {total} after{missing}"
             )
         row = findings[0]
         more = len(findings) - 1
@@ -276,6 +313,13 @@ def _has_any(row: DiffRow) -> bool:
     return bool(row.calls_before or row.calls_after or row.self_before_ns or row.self_after_ns)
 
 
+def _waiting(row: DiffRow) -> str:
+    direction = "longer" if row.waits_delta_ns > 0 else "less"
+    calls = count(row.calls_after) if row.calls_before == row.calls_after else _before_and_after(row)
+    times = f"{duration(row.waits_before_ns)} -> {duration(row.waits_after_ns)}"
+    return f"{row.label} waits {direction}: {times} in all, over {calls}"
+
+
 def _before_and_after(row: DiffRow) -> str:
     return f"{number(row.calls_before)} calls before and {number(row.calls_after)} after"
 
@@ -284,23 +328,57 @@ def _status(before: bool, after: bool) -> Status:
     return "both" if before and after else "before" if before else "after"
 
 
-def _squares(graph: AggregateGraph) -> dict[str, float]:
-    """Return for each label the sum of the squares of its calls' self times."""
+@dataclass(frozen=True)
+class _Sums:
+    """The times of the calls of one label in one run."""
+
+    waits_ns: float
+    self_variance: float
+    """The variance of the sum of the self times, from the scatter of the calls and of the stretches of the run."""
+    waits_variance: float
+
+
+def _sums(graph: AggregateGraph) -> dict[str, _Sums]:
+    """Return the sums by label."""
     enters = np.flatnonzero(graph.graph.kind[graph.rows] == Kind.ENTER)
     call = np.searchsorted(graph.graph.calls.enter, graph.rows[enters])
-    self_ns = graph.graph.calls.self_ns[call].astype(np.float64)
-    sums = np.bincount(graph.node_of_row[enters], weights=self_ns**2, minlength=len(graph))
-    return {graph.label(node): value for node, value in enumerate(sums.tolist())}
+    # Calls by label, in each label by the time of their beginning.
+    enter = graph.graph.calls.enter[call]
+    order = np.lexsort((graph.graph.ts[enter], graph.node_of_row[enters]))
+    call, node = call[order], graph.node_of_row[enters][order]
+    first = np.searchsorted(node, np.arange(len(graph) + 1))
+    work = graph.graph.calls.self_ns[call].astype(np.float64)
+    waits = waits_of_calls(graph.graph, unexplained=True)[call].astype(np.float64)
+    variances = [_variances(values, first) for values in (work, waits)]
+    total = np.bincount(node, waits, len(graph))
+    return {
+        graph.label(number): _Sums(float(total[number]), *(float(variance[number]) for variance in variances))
+        for number in range(len(graph))
+    }
 
 
-def _variance(node: AggregateNode | None, squares: dict[str, float]) -> float:
-    """Return the variance of the sum of the node's calls."""
-    timed = node.calls - node.counted if node else 0
-    if node is None or not timed:
-        return 0.0
-    mean = node.self_ns / timed
-    scatter = max(0.0, squares[node.label] - timed * mean**2)
-    return scatter + (DOUBT * mean) ** 2
+def _variances(values: F64, first: I64) -> F64:
+    """Return, per group of values in the order of time, the variance of their sum.
+
+    It is the larger of two estimates: from the scatter of the values, and from that of the sums of stretches of the group,
+    which is larger if neighbours are slow together.
+    """
+    size = np.diff(first)
+    passed = np.concatenate(([0.0], np.cumsum(values)))
+    square = np.concatenate(([0.0], np.cumsum(values**2)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (passed[first[1:]] - passed[first[:-1]]) / size
+        scatter = np.maximum(square[first[1:]] - square[first[:-1]] - size * mean**2, 0.0)
+    stretches = np.minimum(size // 2, STRETCHES)
+    parts = np.arange(STRETCHES + 1)
+    # The bounds of the stretches; groups with fewer stretches have empty ones at their ends.
+    bounds = first[:-1, None] + np.minimum(parts * size[:, None] // np.maximum(stretches, 1)[:, None], size[:, None])
+    length = np.diff(bounds, axis=1)
+    sums = passed[bounds[:, 1:]] - passed[bounds[:, :-1]]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        between = ((sums - mean[:, None] * length) ** 2).sum(1) * stretches / (stretches - 1)
+    variance = np.where(stretches > 2, np.fmax(scatter, between), scatter) + (DOUBT * mean) ** 2
+    return np.asarray(np.nan_to_num(variance))
 
 
 @dataclass(frozen=True)
@@ -308,15 +386,20 @@ class _Mean:
     """The means of a label over all runs of one side, including the runs that lack the label."""
 
     calls: float
-    self_ns: float
     counted: float
+    self_ns: _Time
+    waits_ns: _Time
+
+
+class _Time(NamedTuple):
+    mean: float
     within: float
-    """The variance of the mean self time, from the scatter of the calls."""
+    """The variance of the mean, from the scatter within the runs."""
     squares: float
-    """The sum over the runs of the squared distances from the mean self time."""
+    """The sum over the runs of the squared distances from the mean."""
 
 
-_NONE = _Mean(0, 0, 0, 0, 0)
+_NONE = _Mean(0, 0, _Time(0, 0, 0), _Time(0, 0, 0))
 
 
 @dataclass(frozen=True)
@@ -330,37 +413,42 @@ class _Side:
     @staticmethod
     def of(graphs: Sequence[AggregateGraph]) -> _Side:
         by_label = [graph.by_label() for graph in graphs]
-        squares = [_squares(graph) for graph in by_label]
-        found: dict[str, list[tuple[AggregateNode, float]]] = {}
-        for graph, sums in zip(by_label, squares, strict=True):
+        found: dict[str, list[tuple[AggregateNode, _Sums]]] = {}
+        for graph in by_label:
+            sums = _sums(graph)
             for node in graph.nodes:
-                found.setdefault(node.label, []).append((node, _variance(node, sums)))
+                found.setdefault(node.label, []).append((node, sums[node.label]))
         nodes, means = {}, {}
         for label, seen in found.items():
             mean = means[label] = _mean(seen, len(graphs))
             last = seen[-1][0]
-            nodes[label] = replace(last, calls=round(mean.calls), self_ns=round(mean.self_ns)) if graphs[1:] else last
+            own = round(mean.self_ns.mean)
+            nodes[label] = replace(last, calls=round(mean.calls), self_ns=own) if graphs[1:] else last
         return _Side(by_label, nodes, means)
 
 
-def _mean(seen: Sequence[tuple[AggregateNode, float]], runs: int) -> _Mean:
-    times = np.zeros(runs)
-    times[: len(seen)] = [node.self_ns for node, _ in seen]
+def _mean(seen: Sequence[tuple[AggregateNode, _Sums]], runs: int) -> _Mean:
     return _Mean(
         calls=_share(sum(node.calls for node, _ in seen), runs),
-        self_ns=_share(sum(node.self_ns for node, _ in seen), runs),
         counted=_share(sum(node.counted for node, _ in seen), runs),
-        within=sum(variance for _, variance in seen) / runs**2,
-        squares=float(((times - times.mean()) ** 2).sum()),
+        self_ns=_time([node.self_ns for node, _ in seen], [sums.self_variance for _, sums in seen], runs),
+        waits_ns=_time([sums.waits_ns for _, sums in seen], [sums.waits_variance for _, sums in seen], runs),
     )
 
 
-def _share(total: int, runs: int) -> float:
+def _time(values: Sequence[float], variances: Sequence[float], runs: int) -> _Time:
+    """Return the statistics of a time over the runs of one side; it is 0 in runs without a value."""
+    times = np.zeros(runs)
+    times[: len(values)] = values
+    return _Time(_share(sum(values), runs), sum(variances) / runs**2, float(((times - times.mean()) ** 2).sum()))
+
+
+def _share(total: float, runs: int) -> float:
     """Return the quotient, as an integer if it is whole."""
     return total / runs if total % runs else total // runs
 
 
-def _deviation(old: _Mean, new: _Mean, runs: tuple[int, int]) -> float:
+def _deviation(old: _Time, new: _Time, runs: tuple[int, int]) -> float:
     """Return the standard deviation of the difference of two means.
 
     The scatter between runs is pooled from both sides (Student's test with equal variances). It is widened because
@@ -380,18 +468,22 @@ def _deviation(old: _Mean, new: _Mean, runs: tuple[int, int]) -> float:
 def _row(node: DiffNode, a: _Side, b: _Side) -> DiffRow:
     old, new = a.means.get(node.label, _NONE), b.means.get(node.label, _NONE)
     # The function's current location is more useful than its old one.
+    runs_of_sides = len(a.graphs), len(b.graphs)
     location = (node.after and node.after.location) or (node.before and node.before.location) or None
     return DiffRow(
         label=node.label,
         status=node.status,
         calls_before=old.calls,
         calls_after=new.calls,
-        self_before_ns=old.self_ns,
-        self_after_ns=new.self_ns,
+        self_before_ns=old.self_ns.mean,
+        self_after_ns=new.self_ns.mean,
         location=location,
         counted_before=old.counted,
         counted_after=new.counted,
-        deviation_ns=_deviation(old, new, (len(a.graphs), len(b.graphs))),
+        deviation_ns=_deviation(old.self_ns, new.self_ns, runs_of_sides),
+        waits_before_ns=old.waits_ns.mean,
+        waits_after_ns=new.waits_ns.mean,
+        waits_deviation_ns=_deviation(old.waits_ns, new.waits_ns, runs_of_sides),
     )
 
 

@@ -167,7 +167,7 @@ class _Part:
 def _slower(mutations: Mutations, question: _Question) -> Iterable[Finding]:
     """Calls of one function count together, because one flow may call it many times."""
     parts: dict[str, list[_Part]] = {}
-    for mutation in mutations.of("response-time"):
+    for mutation in mutations.slower:
         assert mutation.mean_before_ns is not None and mutation.mean_after_ns is not None
         least = SHARE * (mutation.mean_after_ns - mutation.mean_before_ns)
         for label in dict.fromkeys(edge.target for edge in mutation.edges):

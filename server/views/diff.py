@@ -31,7 +31,8 @@ def diff_view(session: Session, params: DiffParams, task: Task) -> DiffResult:
     found = graph_diff.diff_of_runs(old, new)
     limit = max(1, min(params.maxRows, MAX_ROWS))
     findings = {row.label for row in found.findings()}
-    rows = [_row(row, row.label in findings) for row in found.rows[:limit]]
+    waits = {row.label for row in found.wait_findings()}
+    rows = [_row(row, row.label in findings, row.label in waits) for row in found.rows[:limit]]
     visible = {row.label for row in rows}
     places = {row.label: row.location for row in rows}
     message = ""
@@ -74,7 +75,7 @@ def diff_view(session: Session, params: DiffParams, task: Task) -> DiffResult:
     )
 
 
-def _row(row: graph_diff.DiffRow, finding: bool) -> DiffRow:
+def _row(row: graph_diff.DiffRow, finding: bool, waits_finding: bool) -> DiffRow:
     return DiffRow(
         label=row.label,
         status=row.status,
@@ -89,6 +90,9 @@ def _row(row: graph_diff.DiffRow, finding: bool) -> DiffRow:
         countedBefore=row.counted_before,
         countedAfter=row.counted_after,
         finding=finding,
+        waitsBeforeNs=float(row.waits_before_ns),
+        waitsAfterNs=float(row.waits_after_ns),
+        waitsFinding=waits_finding,
     )
 
 

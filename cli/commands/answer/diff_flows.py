@@ -44,6 +44,8 @@ def diff_flows(session: Session, params: CompareParams, limits: Limits, *, as_js
         _print_changes(mutations, root, params.maxRows)
         if not mutations.is_pair:
             click.echo()
+            if found.certainty:
+                click.echo(found.certainty)
             click.echo(found.explanation)
         for run in [*found.before, *found.after]:
             print_notes([f"run {run.name}: {note}" for note in run.problems])
@@ -51,7 +53,7 @@ def diff_flows(session: Session, params: CompareParams, limits: Limits, *, as_js
 
 
 def _print_changes(mutations: Mutations, root: str | None, limit: int) -> None:
-    from clew.compare.requests.report import change, details, flow_lines, kind
+    from clew.compare.requests.report import change, details, flow_lines, kind, summary
     from clew.graph.ops.diff import duration
 
     if mutations.is_pair:
@@ -66,7 +68,8 @@ def _print_changes(mutations: Mutations, root: str | None, limit: int) -> None:
         "cost", "flow", "requests before", "after", "mean before", "after", "change, 95 %", "p", "request",
         right=("cost", "requests before", "after", "mean before", "p"),
     )  # fmt: skip
-    for row in mutations.rows[:limit]:
+    for cause in mutations.causes[:limit]:
+        row = summary(cause)
         bounds = [change(bound) for bound in (row.low_ns, row.high_ns) if bound is not None]
         grid.add_row(
             change(row.cost_ns),
@@ -77,18 +80,20 @@ def _print_changes(mutations: Mutations, root: str | None, limit: int) -> None:
             duration(row.mean_after_ns) if row.mean_after_ns is not None else "",
             " … ".join(bounds),
             f"{row.p:.2g}",
-            row.name,
+            cause.names,
         )
     show(grid)
-    if len(mutations.rows) > limit:
-        click.echo(f"and {len(mutations.rows) - limit:,} more; use --rows to show more")
-    for place, row in enumerate(mutations.rows[:DETAILS]):
+    if len(mutations.causes) > limit:
+        click.echo(f"and {len(mutations.causes) - limit:,} more; use --rows to show more")
+    for place, cause in enumerate(mutations.causes[:DETAILS]):
+        row = cause.first
         click.echo()
-        click.echo(f"{row.name}, {kind(row)}:")
+        shared = f": {cause.what()}; the largest change of these" if len(cause.rows) > 1 else ""
+        click.echo(f"{cause.names}, {kind(row)}{shared}:")
         for line in details(mutations, row, root):
             click.echo(f"  {line}")
         for line in flow_lines(mutations.union(row.category)) if not place or row.kind == "structural" else ():
             click.echo(f"    {line}")
-    if len(mutations.rows) > DETAILS:
+    if len(mutations.causes) > DETAILS:
         click.echo()
         click.echo("use --json to see the others, or --request NAME to select one")

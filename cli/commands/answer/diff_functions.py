@@ -31,15 +31,17 @@ def diff_functions(session: Session, params: DiffParams, limits: Limits, *, as_j
         print_json(found)
         return why
     level = params.level
+    waits = ("waits before", "waits after") if any(row.waitsFinding for row in found.rows) else ()
     grid = table(
-        "change", "self before", "self after", "calls before", "after", "per call before", "after", level, "source",
-        right=("change", "self before", "self after", "calls before", "after", "per call before"),
+        "change", "self before", "self after", *waits, "calls before", "after", "per call before", "after", level, "source",
+        right=("change", "self before", "self after", *waits, "calls before", "after", "per call before"),
     )  # fmt: skip
     for row in found.rows:
         grid.add_row(
             f"{'+' if row.deltaNs > 0 else ''}{units.duration(row.deltaNs)}",
             units.duration(row.selfBeforeNs) if row.status != "after" else "",
             units.duration(row.selfAfterNs) if row.status != "before" else "",
+            *(units.duration(ns) for ns in (row.waitsBeforeNs, row.waitsAfterNs)[: len(waits)]),
             number(row.callsBefore),
             number(row.callsAfter),
             units.duration(row.perCallBeforeNs) if row.callsBefore and not row.countedBefore else "",

@@ -50,7 +50,7 @@ class CompareParams:
 
 @dataclass(frozen=True)
 class CompareCall:
-    """A call that made a category slower. Times are means per request, without those of calls below."""
+    """A call that made a category slower or faster. Times are means per request, without those of calls below."""
 
     label: str
     caller: str
@@ -67,6 +67,8 @@ class CompareCall:
     """p of the own times, corrected for the calls of the flow."""
     sentence: str
     location: Location | None = None
+    isVictim: bool = False
+    """Whether it only starts later or earlier, because of work of the same flow."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +131,13 @@ class CompareRow:
     p: float | None
     """p, corrected for the tested categories; null if the category was not tested."""
     costNs: float
-    """The total cost of the change over all requests after; rows are in this order, unchanged ones last."""
+    """The total cost of the change over all requests after; negative for a category that is faster. Rows are in the order
+    of their causes, unchanged ones last."""
     sentence: str
+    cause: str = ""
+    """The cause that the row shares with the row before it, in words; "" for the first row of a cause."""
     calls: list[CompareCall] = field(default_factory=list)
-    """The slower calls, the most expensive first."""
+    """The calls that changed in the row's direction, causes before victims, the most expensive first."""
     hiddenCalls: int = 0
     precursors: list[ComparePrecursor] = field(default_factory=list)
     """The precursors, the likeliest first."""
@@ -226,6 +231,8 @@ class CompareResult:
     """The graph; null if there is none."""
     message: str = ""
     """A sentence if there is nothing to compare, with a remedy."""
+    certainty: str = ""
+    """How the scatter between runs is known; "" if several runs per side show it."""
     hiddenNames: int = 0
     """Number of omitted names of rarer requests; they are valid values too."""
 

@@ -40,7 +40,12 @@ class DiffRow:
     """The part of `callsBefore` that was only counted, not timed."""
     countedAfter: float = 0
     finding: bool = False
-    """Whether it changed by more than noise."""
+    """Whether its self time changed by more than noise."""
+    waitsBeforeNs: float = 0
+    """Its waits before that no recorded work of others explains, such as those for a lock; like `waitsAfterNs`."""
+    waitsAfterNs: float = 0
+    waitsFinding: bool = False
+    """Whether these waits changed by more than noise."""
 
 
 @dataclass(frozen=True)

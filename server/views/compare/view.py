@@ -76,6 +76,7 @@ def compare_view(session: Session, params: CompareParams, task: Task) -> Compare
         hiddenRows=len(mutations.rows) + mutations.categories - len(mutations.flagged) - len(shown),
         graph=_graph(found, rows, category, params) if category else None,
         message=_message(found),
+        certainty=mutations.certainty(),
     )
 
 
@@ -122,6 +123,7 @@ class _Rows:
         raise ClewError(f"these runs no longer have the category {category!r}; compare them again")
 
     def changed(self) -> Iterator[CompareRow]:
+        shared = {id(row): cause.what() for cause in self.mutations.causes for row in cause.rows[1:]}
         for place, row in enumerate(self.mutations.rows):
             explained = place < EXPLAINED or self.id_of(row.category) == self.chosen
             differences = self.mutations.differences(row).rows if explained else ()
@@ -136,6 +138,7 @@ class _Rows:
                 p=_number(row.p),
                 costNs=row.cost_ns,
                 sentence=row.sentence(),
+                cause=shared.get(id(row), ""),
                 calls=list(self._calls(row)),
                 hiddenCalls=max(len(row.edges) - MAX_DETAILS, 0),
                 precursors=[self._precursor(each) for each in row.precursors[:MAX_DETAILS]],
@@ -223,6 +226,7 @@ def _call(edge: EdgeChange, location: Location | None) -> CompareCall:
         p=edge.p,
         sentence=edge.sentence(),
         location=location,
+        isVictim=edge.is_victim,
     )
 
 

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import clew
+from clew.compare.requests.category_pairs import Pairing
 from clew.compare.requests.diff import Thresholds, compare
+from clew.compare.requests.stretches import dependence
 from clew.graph.ops.flows.flows import Flows
 from clew.records.errors import ClewError
 
@@ -80,9 +82,12 @@ def test_diff_function_slower_in_one_request_type_is_first(runs):
     assert row.low_ns < 20_000 < row.high_ns and row.effect > 0.3 and row.p < 0.05
     assert (row.count_before, row.count_after, changed.tested, changed.categories) == (40, 40, 8, 8)
     assert "Type3" in changed.sentence() and "app:f3" in changed.sentence()
-    # In the opposite direction nothing is slower.
+    # In the opposite direction nothing is slower, and one category is faster.
     back = runs("slow", 2).requests.diff(runs("healthy", 1).requests)
-    assert back.rows == () and back.sentence().startswith("no category changed")
+    assert back.slower == () and back.sentence().startswith("1 faster of 320 requests before")
+    (row,) = back.faster
+    assert (row.name, row.edges[0].target) == ("Type3", "app:f3") and row.edges[0].growth_ns < 0 > row.cost_ns
+    assert row.high_ns < 0 and row.effect < -0.3 and row.p < 0.05 and "(−3 %)" in row.sentence()
 
 
 def test_diff_added_call_is_first_with_its_precursor(runs):
@@ -173,15 +178,20 @@ def test_diff_statistics_of_category_equal_scipy(runs):
     assert row.mean_after_ns == other.mean() and row.cost_ns == pytest.approx(len(other) * (other.mean() - one.mean()))
     assert row.shift_ns == np.median(np.subtract.outer(other, one))
     p = stats.ks_2samp(one, other, alternative="greater").pvalue
-    # Two tests of eight categories.
-    assert p <= row.p <= p * 16 * 1.0001
+    # Two tests in two directions of eight categories, of requests that count less if they depend on each other.
+    depends = dependence(Pairing(before, after))[row.category]
+    assert (2 * p) ** (1 / depends) <= row.p * 1.0001 <= 16 * 1.0002 * (2 * p) ** (1 / depends)
 
 
 def test_diff_too_few_samples_are_reported_as_untested(runs):
     few = [runs(name, seed).requests.flows() for name, seed in (("healthy", 1), ("slow", 2))]
     few = [flows.take(np.arange(len(flows)) < 8 * 6) for flows in few]
     changed = compare(*few)
-    assert changed.rows == () and changed.tested == 0 and "8 have too few samples" in changed.sentence()
+    assert changed.rows == () and changed.tested == 0 and changed.certainty() == ""
+    assert changed.sentence() == (
+        "too few requests to tell whether their times changed: 48 requests before and 48 after in 8 categories; 8 of 8 "
+        "categories have too few samples to compare their times"
+    )
     assert compare(*few, samples=2).tested == 8
 
 

@@ -240,3 +240,60 @@ def test_diff_of_runs_of_different_levels_is_refused(recorded, new_run):
         run = new_run()
         run.process().thread().enter("store:main", at=0)
         diff_of_runs([recorded(f=[MS])], [recorded(f=[MS]), aggregate(run.graph(), "module")])
+
+
+@pytest.fixture
+def taking_turns(new_run):
+    """Return a function that records two threads that write in turn; the second waits while the first holds a lock, or
+    until it sends a result."""
+
+    def record(waits, *, result=False):
+        run = new_run()
+        process = run.process()
+        first, second = process.thread("first"), process.thread("second")
+        now = 0
+        for turn, wait in enumerate(waits):
+            first.enter("store:write", at=now)
+            second.enter("store:read", at=now + 10)
+            if result:
+                first.send(turn, "queue", at=now + 10 + wait)
+                second.join(turn, "queue", at=now + 20 + wait)
+            else:
+                first.release(turn, at=now + 10 + wait)
+                second.acquire(turn, at=now + 20 + wait)
+            now += MS + wait
+            first.exit("store:write", at=now)
+            second.exit("store:read", at=now)
+        return aggregate(run.graph(), "function")
+
+    return record
+
+
+def test_diff_wait_for_a_lock_that_ended_is_told(taking_turns):
+    """The program is faster, although no function works less: it no longer waits for a lock."""
+    result = diff(taking_turns([9 * MS] * 30), taking_turns([20] * 30))
+    (row,) = result.wait_findings()
+    assert (row.label, row.waits_before_ns) == ("store:read", pytest.approx(270 * MS, rel=1e-3))
+    assert result.sentence().endswith("store:read waits less: 270 ms -> 900 ns in all, over 30 calls")
+    back = diff(taking_turns([20] * 30), taking_turns([9 * MS] * 30))
+    assert "store:read waits longer: 900 ns -> 270 ms in all" in back.sentence()
+
+
+def test_diff_wait_for_a_result_is_not_told_beside_its_cause(taking_turns):
+    result = diff(taking_turns([MS] * 30, result=True), taking_turns([9 * MS] * 30, result=True))
+    assert result.wait_findings() == []
+    assert result.sentence().startswith("store:write got 5x slower")
+
+
+def test_diff_waits_of_noise_have_no_finding(taking_turns):
+    # One long wait; and waits that grew by less than their scatter.
+    assert diff(taking_turns([20] * 30), taking_turns([20] * 29 + [80 * MS])).wait_findings() == []
+    assert diff(taking_turns([9 * MS, 2 * MS] * 15), taking_turns([9 * MS, 4 * MS] * 15)).wait_findings() == []
+
+
+def test_diff_of_single_runs_ignores_a_slow_stretch(recorded):
+    """One stretch of the run after was slow, as if others used the processor: calls in a row are not independent."""
+    even, uneven = [MS] * 400, [MS] * 340 + [3 * MS] * 60
+    assert diff(recorded(f=even), recorded(f=uneven)).findings() == []
+    mixed = [3 * MS if number % 7 == 0 else MS for number in range(400)]
+    assert [row.label for row in diff(recorded(f=even), recorded(f=mixed)).findings()] == ["store:f"]

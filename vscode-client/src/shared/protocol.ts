@@ -705,7 +705,7 @@ export interface CompareParams {
   thresholds?: CompareThresholds;
 }
 
-/** A call that made a category slower. Times are means per request, without those of calls below. */
+/** A call that made a category slower or faster. Times are means per request, without those of calls below. */
 export interface CompareCall {
   label: string;
   /** The caller; "" at the root. */
@@ -722,6 +722,8 @@ export interface CompareCall {
   p: number;
   sentence: string;
   location: Location | null;
+  /** Whether it only starts later or earlier, because of work of the same flow. */
+  isVictim: boolean;
 }
 
 /** A flow that is rarer than before, and that a new one may come from. */
@@ -777,10 +779,15 @@ export interface CompareRow {
   effect: number | null;
   /** p, corrected for the tested categories; null if the category was not tested. */
   p: number | null;
-  /** The total cost of the change over all requests after; rows are in this order, unchanged ones last. */
+  /**
+   * The total cost of the change over all requests after; negative for a category that is faster. Rows are in the order
+   * of their causes, unchanged ones last.
+   */
   costNs: number;
   sentence: string;
-  /** The slower calls, the most expensive first. */
+  /** The cause that the row shares with the row before it, in words; "" for the first row of a cause. */
+  cause: string;
+  /** The calls that changed in the row's direction, causes before victims, the most expensive first. */
   calls: CompareCall[];
   hiddenCalls: number;
   /** The precursors, the likeliest first. */
@@ -868,6 +875,8 @@ export interface CompareResult {
   graph: CompareGraph | null;
   /** A sentence if there is nothing to compare, with a remedy. */
   message: string;
+  /** How the scatter between runs is known; "" if several runs per side show it. */
+  certainty: string;
   /** Number of omitted names of rarer requests; they are valid values too. */
   hiddenNames: number;
 }
@@ -1040,8 +1049,13 @@ export interface DiffRow {
   /** The part of `callsBefore` that was only counted, not timed. */
   countedBefore: number;
   countedAfter: number;
-  /** Whether it changed by more than noise. */
+  /** Whether its self time changed by more than noise. */
   finding: boolean;
+  /** Its waits before that no recorded work of others explains, such as those for a lock; like `waitsAfterNs`. */
+  waitsBeforeNs: number;
+  waitsAfterNs: number;
+  /** Whether these waits changed by more than noise. */
+  waitsFinding: boolean;
 }
 
 export interface DiffNode {

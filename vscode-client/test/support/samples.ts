@@ -144,6 +144,9 @@ export function row(label: string, before: number, after: number, more: Partial<
     countedBefore: 0,
     countedAfter: 0,
     finding: false,
+    waitsBeforeNs: 0,
+    waitsAfterNs: 0,
+    waitsFinding: false,
     ...more,
   };
 }

@@ -178,6 +178,7 @@ export class FunctionsView extends PairView<DiffParams, Answer> {
         <span class="bar-line"
           ><svg aria-hidden="true">${bar("after", line.after)}</svg><span>${duration(row.selfAfterNs)}</span></span
         >
+        ${row.waitsFinding ? html`<small>waits ${duration(row.waitsBeforeNs)} → ${duration(row.waitsAfterNs)}</small>` : nothing}
       </td>
       <td class="number change">
         <span class="whole"

@@ -1,4 +1,4 @@
-/** Details of one category of requests: the calls that became slower, and possible origins. */
+/** Details of one category of requests: the calls that changed, and possible origins. */
 import { html, nothing, type TemplateResult } from "lit";
 import type { CompareGraph, CompareRow, Location } from "../../../shared/protocol";
 import { slowerCalls, type SlowerCall } from "./model";
@@ -36,14 +36,14 @@ export function drawCategory(
     <p class="numbers">${arrows(graph.sentence)}</p>
     ${
       calls.length > 0
-        ? html`<ul class="facts" aria-label="Calls that got slower">
+        ? html`<ul class="facts" aria-label="Changed calls">
             ${calls.slice(0, NAMED_CALLS).map((call) => drawCall(call, workspace, around.reveal))}
             ${
               calls.length > NAMED_CALLS
                 ? html`<li class="muted">and ${count(calls.length - NAMED_CALLS, "more function")}</li>`
                 : nothing
             }
-            ${hiddenCalls > 0 ? html`<li class="muted">and ${count(hiddenCalls, "call")} with less extra time</li>` : nothing}
+            ${hiddenCalls > 0 ? html`<li class="muted">and ${count(hiddenCalls, "call")} with a smaller change</li>` : nothing}
           </ul>`
         : nothing
     }
@@ -86,7 +86,7 @@ function drawCall(call: SlowerCall, workspace: string, reveal: (location: Locati
   return html`<li>
     <b>${shortLabel(call.label)}</b>${by}${call.calls > 1 ? `, ${call.calls} calls` : ""}: itself
     <span class="whole">${duration(call.ownBeforeNs)} → ${duration(call.ownAfterNs)}</span>,
-    <span class="whole">${probability(call.p)}</span>
+    <span class="whole">${probability(call.p)}</span>${call.isVictim ? ", queues for the work above" : ""}
     ${placeLink(call.location, workspace, reveal)}
   </li>`;
 }

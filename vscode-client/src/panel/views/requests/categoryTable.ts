@@ -22,7 +22,7 @@ export function drawCategories(
         <th scope="col">Requests of one flow</th>
         <th scope="col" class="number">Count</th>
         <th scope="col" class="bars" title="Above before, below after">Median time</th>
-        <th scope="col" class="number" title="Rows are ordered by the total change over all requests of the flow">
+        <th scope="col" class="number" title="Causes by their total change over all requests, slowdowns first">
           Change
         </th>
       </tr>
@@ -39,9 +39,9 @@ function drawRow(line: CategoryLine, chosen: string, choose: (category: string) 
   const keys = rowKeys(() => {
     choose(row.category);
   });
-  const mark = row.kind === "structural" ? "+" : row.kind === "response-time" ? "▲" : "";
+  const mark = { slower: "▲", faster: "▼", new: "+", "more often": "+", "": "" }[line.word];
   return html`<tr
-    class="${row.kind === "" ? "unchanged" : row.kind === "structural" ? "after" : "slower"} ${isChosen ? "selected" : ""}"
+    class="${row.kind === "" ? "unchanged" : row.kind === "structural" ? "after" : line.word} ${isChosen ? "selected" : ""}"
     tabindex="-1"
     aria-current=${isChosen ? "true" : "false"}
     aria-label=${row.sentence}
@@ -51,7 +51,9 @@ function drawRow(line: CategoryLine, chosen: string, choose: (category: string) 
   >
     <th scope="row">
       <span class="name"><span class="mark" aria-hidden="true">${mark}</span>${row.name}</span>
-      <span class="where">${[line.word, landmark(row)].filter(Boolean).join(" · ")}</span>
+      <span class="where"
+        >${[line.word, landmark(row), row.cause ? "same cause" : ""].filter(Boolean).join(" · ")}</span
+      >
     </th>
     <td class="number">${line.counts}</td>
     <td class="bars">

@@ -7,7 +7,7 @@ import { matcher } from "../../ui/searchMatch";
 export interface CategoryLine {
   row: CompareRow;
   /** What happened to it, in a word; empty where nothing did. */
-  word: "slower" | "new" | "more often" | "";
+  word: "slower" | "faster" | "new" | "more often" | "";
   /** `19 → 33`, or one number where it stayed. */
   counts: string;
   /** Shares (0 to 1) of the longest median of all rows. */
@@ -29,7 +29,7 @@ export function categoryLines(rows: readonly CompareRow[]): CategoryLine[] {
   const longest = Math.max(1, ...rows.flatMap((row) => [row.medianBeforeNs ?? 0, row.medianAfterNs ?? 0]));
   return rows.map((row) => ({
     row,
-    word: row.kind === "response-time" ? "slower" : row.kind === "" ? "" : row.countBefore === 0 ? "new" : "more often",
+    word: word(row),
     counts:
       row.countBefore === row.countAfter
         ? thousands(row.countAfter)
@@ -50,7 +50,13 @@ export function categoryLines(rows: readonly CompareRow[]): CategoryLine[] {
   }));
 }
 
-/** A label that distinguishes flows of one name: the call that became slower, else the start of the flow and its size. */
+function word(row: CompareRow): CategoryLine["word"] {
+  if (row.kind === "response-time") return row.costNs < 0 ? "faster" : "slower";
+  if (row.kind === "") return "";
+  return row.countBefore === 0 ? "new" : "more often";
+}
+
+/** A label that distinguishes flows of one name: the call that changed most, else the start of the flow and its size. */
 export function landmark(row: CompareRow): string {
   const slower = slowerCalls(row.calls)[0];
   if (slower) return shortLabel(slower.label);
@@ -67,7 +73,7 @@ export function filterCategories(rows: readonly CompareRow[], text: string): Com
   return rows.filter((row) => matches(`${row.name} ${row.flow} ${row.calls.map((call) => call.label).join(" ")}`));
 }
 
-/** Calls of one function in one flow as one, those that grew most first. */
+/** Calls of one function in one flow as one: those that changed most first, but victims of a queue after the rest. */
 export interface SlowerCall {
   label: string;
   channel: string;
@@ -75,6 +81,7 @@ export interface SlowerCall {
   ownBeforeNs: number;
   ownAfterNs: number;
   p: number;
+  isVictim: boolean;
   location: CompareCall["location"];
 }
 
@@ -88,12 +95,12 @@ export function slowerCalls(calls: readonly CompareCall[]): SlowerCall[] {
       known.ownBeforeNs += call.ownBeforeNs;
       known.ownAfterNs += call.ownAfterNs;
     } else {
-      const { label, channel, ownBeforeNs, ownAfterNs, p, location } = call;
-      found.set(key, { label, channel, calls: 1, ownBeforeNs, ownAfterNs, p, location });
+      const { label, channel, ownBeforeNs, ownAfterNs, p, isVictim, location } = call;
+      found.set(key, { label, channel, calls: 1, ownBeforeNs, ownAfterNs, p, isVictim, location });
     }
   }
-  const growth = (call: SlowerCall): number => call.ownAfterNs - call.ownBeforeNs;
-  return [...found.values()].sort((a, b) => growth(b) - growth(a));
+  const size = (call: SlowerCall): number => Math.abs(call.ownAfterNs - call.ownBeforeNs);
+  return [...found.values()].sort((a, b) => Number(a.isVictim) - Number(b.isVictim) || size(b) - size(a));
 }
 
 function ratio(before: number | null, shift: number | null): string {

@@ -151,6 +151,7 @@ export class RequestsView extends PairView<RequestsQuestion, Answer> {
         ${result.message ? notice("info", result.message) : nothing}
         <details>
           <summary>When is a difference significant?</summary>
+          ${result.certainty ? html`<p class="numbers">${result.certainty}</p>` : nothing}
           <p class="numbers">${result.explanation}</p>
         </details>
       </section>

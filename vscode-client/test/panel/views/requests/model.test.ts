@@ -26,6 +26,7 @@ function row(more: Partial<CompareRow> = {}): CompareRow {
     p: null,
     costNs: 0,
     sentence: "",
+    cause: "",
     calls: [],
     hiddenCalls: 0,
     precursors: [],
@@ -47,6 +48,7 @@ function call(label: string, ownBeforeNs: number, ownAfterNs: number, channel = 
     edgeAfterNs: 0,
     p: 0.01,
     sentence: "",
+    isVictim: false,
     location: null,
   };
 }
@@ -74,6 +76,11 @@ describe("category rows", () => {
       "p = 0.02",
     ]);
     expect([third?.word, third?.change, third?.factor, third?.sure, third?.cost]).toEqual(["", "", "", "", ""]);
+  });
+
+  test("of a negative cost are named faster", () => {
+    const [line] = categoryLines([row({ kind: "response-time", costNs: -1e8, shiftNs: -3e6, medianBeforeNs: 4e6 })]);
+    expect([line?.word, line?.change, line?.factor]).toEqual(["faster", "−3 ms", "−75 %"]);
   });
 
   test("of a flow on one side are named new", () => {
@@ -144,4 +151,9 @@ describe("completePair", () => {
     expect(completePair(named, "c", { before: "", after: "shop" })).toEqual({ before: "b", after: "shop" });
     expect(completePair(named.slice(0, 1), "", { before: "", after: "old" })).toEqual({ before: "", after: "old" });
   });
+});
+
+test("slowerCalls puts victims of a queue after what fills it", () => {
+  const victim = { ...call("a:run", 100, 9000, "queue"), isVictim: true };
+  expect(slowerCalls([victim, call("a:lookup", 100, 350)]).map((one) => one.label)).toEqual(["a:lookup", "a:run"]);
 });
