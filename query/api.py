@@ -395,8 +395,12 @@ class SliceQuery(EventQuery):
         """Aggregate at a level: its name, or a function that labels an event."""
         return AggregateQuery(Aggregate(self.node, level, reduce))
 
-    def critical_path(self, level: str | LabelFunction = "function") -> PathQuery:
-        return path_of(self.node, level)
+    def critical_path(self, level: str | LabelFunction = "function", *, until: EventQuery | None = None) -> PathQuery:
+        """Return the critical path of the slice.
+
+        It ends at the last of the events `until`, else at the end of the request that the slice follows from, else at the
+        slice's last event. Of several requests it is the path of the one that took longest. See docs/critical-path.md."""
+        return path_of(self.node, level, until)
 
     @cached_property
     def result(self) -> Slice | Part:

@@ -120,11 +120,11 @@ class AggregateQuery(Query):
         "select": "an aggregate has nodes, not rows: iterate over .nodes, or write .slice().select(FIELD)",
     }
 
-    def critical_path(self) -> PathQuery:
-        """Return the critical path of the aggregated slice, in the labels of this level."""
+    def critical_path(self, *, until: Query | None = None) -> PathQuery:
+        """Return the critical path of the aggregated slice, in the labels of this level; see `SliceQuery.critical_path`."""
         if not isinstance(self.node.source, SliceOf):
             raise QueryError(NEEDS_SLICE)
-        return path_of(self.node.source, self.node.level)
+        return path_of(self.node.source, self.node.level, until)
 
     def diff(self, after: AggregateQuery) -> DiffQuery:
         """Compare this aggregate with another aggregate of the same level."""
@@ -201,7 +201,7 @@ class PathQuery(Query):
 
     def project(self, level: str | LabelFunction) -> PathQuery:
         """Return the same path in the labels of another level."""
-        return PathQuery(PathOf(self.node.source, level))
+        return PathQuery(PathOf(self.node.source, level, self.node.until))
 
     def branches(self) -> list[Branch]:
         """Return the branches that the path also waited for, with their slack."""
@@ -237,11 +237,18 @@ class PathQuery(Query):
         return self.table.to_pandas()
 
 
-def path_of(cut: SliceOf, level: str | LabelFunction) -> PathQuery:
-    """Return the critical path of a slice. Raises `QueryError` for a slice in both directions or with an early stop."""
+def path_of(cut: SliceOf, level: str | LabelFunction, until: Query | None) -> PathQuery:
+    """Return the critical path of a slice. Raises `QueryError` for a slice in both directions or with an early stop, and for an
+    `until` that is no events of the same run.
+    """
     if not cut.goes_one_way:
         raise QueryError(NO_PATH)
-    return PathQuery(PathOf(cut, level))
+    if until is None:
+        return PathQuery(PathOf(cut, level))
+    node = until.node if isinstance(until, Query) else None
+    if not isinstance(node, EventNode) or node.open_run() is not cut.open_run():
+        raise QueryError("until=… has to be events of the same run: write until=run.events.where(…)")
+    return PathQuery(PathOf(cut, level, node))
 
 
 @dataclass(frozen=True, repr=False)

@@ -166,6 +166,7 @@ def _in_run_numbers(path: CriticalPath, joined: Partition, whole: Callable[[], C
         path.labels,
         path.since_ns,
         path.limits,
+        path.after_ns,
         joined,
         whole,
     )
@@ -317,10 +318,10 @@ class PartsEngine:
     def path(self, cut: PartsSlice, level: str | LabelFunction, whole: Callable[[], CriticalPath]) -> CriticalPath:
         """Return the critical path of a slice; `whole` finds the same path in the whole run.
 
-        A backward path can contain the holder of a lock that a strand waited for. The holder is not in the slice, so a
-        backward path also needs the parts with edges into the slice."""
+        A path can contain the holder of a lock that a strand waited for. The holder is not in the slice, so a path also
+        needs the parts with edges into the slice."""
         options = cut.session.options
-        parts = cut.parts if options.forward else self._with_predecessors(cut.parts)
+        parts = self._with_predecessors(cut.parts)
         joined = self.gather(parts or [0])
         roots = np.array(cut.roots, np.int64)
         made = slice_events(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+import numpy as np
+
 from clew.graph.model.graph import ExecutionGraph, Gap, Site
 from clew.graph.model.levels import level_names
 from clew.graph.ops.slicing.interval import slice_events
-from clew.graph.ops.timing.critical_path import Branch, CriticalPath, Segment, critical_path
+from clew.graph.ops.timing.call_path import request_around, request_spans
+from clew.graph.ops.timing.critical_path import Branch, CriticalPath, Segment, critical_path, path_of_call
 from clew.graph.ops.timing.slack import Slack
 from clew.records.format.event import Kind
 from clew.server.protocol.shared import Location, Target
@@ -84,18 +87,18 @@ def find_path(session: Session, params: CriticalPathParams, task: Task) -> tuple
     """Return the target and the path to its newest event, because a path has one end. Raises `NothingFound`."""
     found = find_in_snapshot(session, params.run, params.target, task)
     graph = found.run.graph
-    since = _call_begin(graph, found.event, params.target)
+    begin, end = _span(graph, found.event, params.target)
     # All requests while the user moves a slider are for the same path.
-    asked = (found.event, since, params.level)
+    asked = (begin, end, params.level)
     kept: tuple[object, CriticalPath] | None = graph.answers.get(_LAST_PATH)
     if kept is not None and kept[0] == asked:
         return found, kept[1]
-    task.phase("slicing")
-    with task.interruptible():
-        slice_ = slice_events(graph, [found.event])
     task.phase("walking the critical path")
     with task.interruptible():
-        path = critical_path(graph, slice_, params.level, since_ns=since)
+        if begin >= 0:
+            path = path_of_call(graph, begin, end, params.level)
+        else:
+            path = critical_path(graph, slice_events(graph, [end]), params.level)
     graph.answers[_LAST_PATH] = asked, path
     return found, path
 
@@ -108,7 +111,7 @@ def path_result(session: Session, found: Found, path: CriticalPath, params: Crit
     segments = coalesce(_segments(path, gone), limit)
     return CriticalPathResult(
         run=session.ref(found.run),
-        title=f"{found.title}: {units.duration(path.total_ns)}" if segments else found.title,
+        title=f"{found.title}: {units.duration(path.total_ns)}{_since(path, found.event)}" if segments else found.title,
         level=params.level,
         levels=_levels(level_names(path.graph)),
         segments=segments,
@@ -154,11 +157,32 @@ def _nearest(path: CriticalPath, branches: list[Branch]) -> list[PathBranch]:
     ]
 
 
-def _call_begin(graph: ExecutionGraph, event: int, target: Target) -> int | None:
-    """Return when the call began whose end is the target; None for other targets and for calls without an end."""
-    if (target.function is None and target.location is None) or graph.kind[event] not in (Kind.EXIT, Kind.UNWIND):
-        return None
-    return int(graph.ts[graph.call_of(event)]) if graph.call_of(event) >= 0 else None
+def _span(graph: ExecutionGraph, event: int, target: Target) -> tuple[int, int]:
+    """Return the first and the last event of the path to a target; the first is -1 for a path from the very beginning.
+
+    A function means its call, and an event of a request's flow means the request: up to its end for the request's
+    first and last event, else up to the event.
+    """
+    call = graph.call_of(event)
+    if call >= 0 and graph.kind[event] in (Kind.ENTER, Kind.EXIT, Kind.UNWIND) and target.event is None:
+        of_function = target.function is not None or target.location is not None
+        if of_function:
+            return call, event if event != call else graph.strand_of(event).stop - 1
+    request = request_around(graph, event)
+    if request < 0:
+        return -1, event
+    begin, end, _ = (int(column[0]) for column in request_spans(graph, np.array([request])))
+    return begin, end if event == request else event
+
+
+def _since(path: CriticalPath, event: int) -> str:
+    """Return ` since request write began` for the path to an event inside a request, else ""."""
+    request = request_around(path.graph, event) if path.since_ns is not None else -1
+    if request < 0:
+        return ""
+    begin, end, _ = (int(column[0]) for column in request_spans(path.graph, np.array([request])))
+    whole = event in (request, end) or path.graph.at("ts", begin) != path.since_ns
+    return "" if whole else f" since request {path.graph.channel(request)} began"
 
 
 def _levels(names: list[str]) -> list[str]:

@@ -49,6 +49,40 @@ def test_query_critical_path_of_request_by_machine(opened):
     ]
 
 
+def test_query_critical_path_of_request_ends_with_the_request(run):
+    """The program of Figure 4b, with a background job that the request leaves behind."""
+    process = run.process()
+    main, job = process.thread(), process.thread("job")
+    main.enter("app:submit", at=0).request("SubmitWrite", at=5).send("write", at=100).exit("app:submit", at=200)
+    job.join("write", at=110).enter("disk:write", at=120).log("half", at=400).exit("disk:write", at=9000)
+    graph = run.graph()
+    opened = Run(graph.info, run.folder, [], graph)
+    cut = opened.requests.named("SubmitWrite").slice()
+    path = cut.aggregate("component").critical_path()
+    assert ([segment.label for segment in path], path.total_ns) == (["app"], 200)
+    assert opened.requests.flows().response_ns.tolist() == [200]
+    written = cut.aggregate("component").critical_path(until=opened.events.where(kind="log"))
+    assert [(segment.label, segment.start, segment.end) for segment in written] == [("app", 0, 100), ("disk", 100, 400)]
+    assert [segment.label for segment in written.project("function")] == ["app:submit", "disk:write"]
+    assert repr(written).endswith(
+        ".critical_path('component', until=run('RUN').events.where(kind='log'))".replace("RUN", graph.info.id)
+    )
+
+
+@pytest.mark.parametrize(
+    ("until", "message"),
+    [
+        (lambda run: run.events.where(kind="log", text="nowhere"), "so no path of it can end there"),
+        (lambda _run: 7, "write until=run.events.where(…)"),
+        (lambda run: run.requests.slice().aggregate("module"), "write until=run.events.where(…)"),
+    ],
+)
+def test_query_critical_path_until_nothing_is_refused_with_advice(opened, until, message):
+    with pytest.raises(QueryError) as refused:
+        _ = opened.requests.slice().critical_path(until=until(opened)).result
+    assert message in str(refused.value)
+
+
 def test_query_diff_of_two_runs_by_component(new_run):
     before, after = store(new_run("before")), store(new_run("after"), factor=5)
     diff = before.requests.slice().aggregate("component").diff(after.requests.slice().aggregate("component"))

@@ -145,12 +145,6 @@ class Frames:
         own = np.where(inside >= 0, inside, self.visit[region])
         return np.where(own >= 0, own, self.hung[region])
 
-    def is_outside(self, frames: I32) -> Mask:
-        """Return for each frame whether it is outside all calls."""
-        result = frames >= self.calls
-        result[result] = self.visits.call[frames[result] - self.calls] < 0
-        return result
-
     def roots(self, requests: I64) -> I32:
         """Return the root frame of each request: its own call, or the visit of its region."""
         graph = self.graph

@@ -51,16 +51,12 @@ def columns_of(graph: ExecutionGraph, requests: I64, level: str | LabelFunction,
             )
         order = order_flows(parent, label, of.begin, labels, roots, coalesce=coalesce)
         columns = _logs(frames, order, mine) | _requests(graph, requests, order) | _names(frames, labels)
-        outside = np.flatnonzero(frames.is_outside(roots))
         # The columns built next are as large as the data read from the graph, so release these first.
         del frames, parent, label
         release()
     columns |= _calls(of, order)
     columns["errors"] = _errors(of.failures, order, columns)
     response = of.total[roots]
-    for request in outside.tolist():
-        at = slice(int(order.first[request]), int(order.first[request + 1]))
-        response[request] = (columns["begin_ns"][at] + columns["total_ns"][at]).max()
     start = of.begin[roots] + graph.info.started
     return columns | {"response_ns": response, "start_ns": start}
 

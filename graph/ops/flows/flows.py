@@ -55,7 +55,7 @@ class Flows:
     start_ns: I64
     """The start in ns since 1970."""
     response_ns: I64
-    """The duration of the request's call. Without a call, the time from the first to the last event of its flow."""
+    """The duration of the request's call. Without a call, the time from the first to the last event of its scope."""
     category: Codes
     first: I64
     """The offsets of the requests: request i has the calls `first[i]` up to `first[i + 1]`."""

@@ -5,7 +5,9 @@ The kernel performs the walk. Invariant: a walk visits every event at most once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -90,6 +92,30 @@ class Pieces:
         stretches[0] -= early
         return Pieces(self.edge, self.slack, stretches, low, stop, self.rival_counts, self.rivals)
 
+    def since_piece(self, place: int) -> Pieces:
+        """Return the pieces from a place on, which keep the edge by which the path reached the first of them."""
+        stretches, rivals = int(self.stretches[:place].sum()), int(self.rival_counts[:place].sum())
+        return Pieces(
+            self.edge[place:],
+            self.slack[place:],
+            self.stretches[place:],
+            self.low[stretches:],
+            self.stop[stretches:],
+            self.rival_counts[place:],
+            self.rivals[rivals:],
+        )
+
+    def with_last_slack(self, slack: int) -> Pieces:
+        """Return the pieces with another slack of the last one."""
+        return replace(self, slack=np.append(self.slack[:-1], slack))
+
+    @staticmethod
+    def joined(parts: Sequence[Pieces]) -> Pieces:
+        """Return the pieces of several paths, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return Pieces(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Pieces)))
+
 
 NO_PIECES = Pieces(*(np.zeros(0, np.int64) for _ in range(7)))
 
@@ -119,28 +145,53 @@ def extent_of(graph: ExecutionGraph, slice_: Slice) -> Extent:
     return Extent(slice_.forward, slice_.bounds, follow)
 
 
+@dataclass(frozen=True, eq=False)
+class Restriction:
+    """The edges that walks may follow, as 0 or 1."""
+
+    follow: npt.NDArray[np.generic]
+
+    def forbid(self, edges: I64) -> None:
+        self.follow[edges] = 0
+
+
 class Walker:
     """Walks back from any number of events; the graph is prepared once."""
 
     def __init__(self, graph: ExecutionGraph, extent: Extent) -> None:
-        self._graph, self._extent = graph, extent
+        self.graph, self._extent = graph, extent
         self._columns = _columns(graph, extent)
 
     @staticmethod
     def of_all(graph: ExecutionGraph) -> Walker:
-        """Return a walker over everything that led to an event. Its slice of causes has every edge that a walk can
-        reach.
-        """
-        nowhere = np.full(len(graph.regions), -1, np.int64)
-        return Walker(graph, Extent(False, nowhere, np.ones(len(graph.edge_src), bool)))
+        """Return a walker over everything that led to an event."""
+        return Walker.along(graph, np.ones(len(graph.edge_src), bool))
+
+    @staticmethod
+    def along(graph: ExecutionGraph, follow: npt.NDArray[np.bool_]) -> Walker:
+        """Return a walker that follows some edges, in all regions."""
+        # With these bounds no event is beyond a slice of causes, so an edge is followed only if `follow` says so.
+        everywhere = np.full(len(graph.regions), len(graph), np.int64)
+        return Walker(graph, Extent(False, everywhere, follow))
+
+    @contextmanager
+    def restricted(self) -> Iterator[Restriction]:
+        """Within the block, walks follow no edge that is forbidden."""
+        follow = self._columns["follow"]
+        limit = Restriction(follow.copy())
+        self._columns["follow"] = limit.follow
+        try:
+            yield limit
+        finally:
+            self._columns["follow"] = follow
 
     def back(self, event: int, since_ns: int | None) -> Pieces:
         """Return the path to an event, starting at a time."""
         since = NEVER if since_ns is None else since_ns
-        found = self._graph.structure.plane.path(self._extent.forward, event, since, self._columns)
+        found = self.graph.structure.plane.path(self._extent.forward, event, since, self._columns)
         pieces, stretches = np.frombuffer(found[0], PIECE), np.frombuffer(found[1], STRETCH)
         walked = Pieces.backward(pieces, stretches, np.frombuffer(found[2], np.int64))
-        return walked if since_ns is None else walked.since(self._graph, since_ns)
+        return walked if since_ns is None else walked.since(self.graph, since_ns)
 
 
 def _columns(graph: ExecutionGraph, extent: Extent) -> dict[str, npt.NDArray[np.generic]]:

@@ -8,7 +8,9 @@ worked example.
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import inf, isfinite
 
 import numpy as np
@@ -16,14 +18,19 @@ import numpy.typing as npt
 
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.model.levels import LabelFunction, Labels, labels_of
-from clew.graph.ops.facts.unfollowed import are_unfollowed, limits
+from clew.graph.ops.facts import unfollowed
 from clew.graph.ops.slicing.interval import Slice
-from clew.graph.ops.timing.backward_pass import NO_PIECES, Pieces, walk_back
+from clew.graph.ops.timing.backward_pass import NO_PIECES, Pieces, Walker, extent_of
+from clew.graph.ops.timing.call_path import CallPaths, Flow, request_spans, requests_at
 from clew.graph.ops.timing.slack import Slack, slacks
 from clew.graph.ops.timing.what_if import WhatIf, gap_codes, sooner
 from clew.records.errors import ClewError
 
 I64 = npt.NDArray[np.int64]
+
+MOST_LIMITS = 3
+NOT_RECORDED = "not recorded"
+"""The label of time that the path cannot explain: nothing that was recorded led to what came after it."""
 
 
 @dataclass(frozen=True)
@@ -76,19 +83,26 @@ class CriticalPath:
     since_ns: int | None = None
     """The start time requested for the path, or None for the whole path."""
     limits: tuple[str, ...] = ()
-    """Sentences about code that was not followed: the path begins only after it, and is empty if it ends inside it."""
+    """Sentences about what the path lacks. It begins only after code that was not followed, and is empty if it ends
+    inside such code; time before its beginning that was not recorded is a segment of its own.
+    """
+    after_ns: int | None = None
+    """The time at which the pieces begin: `since_ns`, or later, after code that was not followed."""
 
     def branches(self) -> list[Branch]:
         """Return the branches that the path waited for and that finished sooner, in the order in which the path
-        joined them.
+        joined them. What was over before the path began is none of them.
 
-        A branch is named after the work that led up to it.
+        A branch is named after the work that led up to it. It is listed where the path first joined it.
         """
         ts, pieces = self.graph.ts, self.pieces
         home = np.repeat(np.arange(len(pieces)), pieces.rival_counts)
         came = ts[self.graph.edge_src[pieces.edge[home]]]
-        sooner = ts[pieces.rivals] <= came
-        events, home, came = pieces.rivals[sooner], home[sooner], came[sooner]
+        least = self.segments[0].start if self.segments else 0
+        beside = (ts[pieces.rivals] <= came) & (ts[pieces.rivals] >= least) & ~np.isin(pieces.rivals, pieces.rows)
+        _, first = np.unique(pieces.rivals[beside], return_index=True)
+        chosen = np.flatnonzero(beside)[np.sort(first)]
+        events, home, came = pieces.rivals[chosen], home[chosen], came[chosen]
         before = np.maximum(events - 1, 0)
         before = np.where(self.graph.strand[before] == self.graph.strand[events], before, events)
         codes = gap_codes(self.graph, self.labels, before, events)
@@ -131,7 +145,7 @@ class CriticalPath:
 
     def project(self, level: str | LabelFunction) -> CriticalPath:
         """Return the same path with another level's labels. Adjacent segments with one label become one segment."""
-        return _project(self.graph, self.pieces, level, self.since_ns, self.limits)
+        return _project(self.graph, self.pieces, level, self.since_ns, after_ns=self.after_ns, limits=self.limits)
 
     def savings(self, percent: float) -> list[int]:
         """Return for each segment the nanoseconds saved in total if the segment's own work were `percent` % faster.
@@ -150,9 +164,17 @@ class CriticalPath:
 
 
 def critical_path(
-    graph: ExecutionGraph, slice_: Slice, level: str | LabelFunction = "function", *, since_ns: int | None = None
+    graph: ExecutionGraph,
+    slice_: Slice,
+    level: str | LabelFunction = "function",
+    *,
+    since_ns: int | None = None,
+    until: int | None = None,
 ) -> CriticalPath:
-    """Return the critical path to the slice's last event, found by walking back from it.
+    """Return the critical path to an event of a slice, found by walking back from it.
+
+    The event is `until`, else the end of the request that the slice follows from, else the slice's last event. If the
+    slice follows from several requests, the path is that of the one that took longest, or that `until` belongs to.
 
     The walk follows the strand back to the latest wait or to the event that opened the region. There it follows the
     edge that ended the wait, and so on to the root. If several edges ended one wait, the latest source is taken; the
@@ -164,36 +186,106 @@ def critical_path(
     at that time. An empty slice gives an empty path.
 
     In a thread that was not followed, what ran before an event may belong to another task. The path therefore begins
-    after the last such event, and is empty if it would end there.
+    after the last such event, and is empty if it would end there. Raise `ClewError` if the slice lacks `until`.
     """
-    rows = slice_.events()
-    if not len(rows):
-        return _project(graph, NO_PIECES, level, since_ns, ())
-    event = int(rows[graph.ts[rows] == graph.ts[rows].max()][-1])
-    pieces = walk_back(graph, slice_, event, since_ns)
-    passed = pieces.rows[are_unfollowed(graph, pieces.rows)]
-    if not len(passed):
-        return _project(graph, pieces, level, since_ns, ())
-    last = int(passed[-1])
-    if last == event:
-        pieces = NO_PIECES
-    else:
-        since_ns = graph.at("ts", last)
-        pieces = walk_back(graph, slice_, event, since_ns)
-    return _project(graph, pieces, level, since_ns, limits(graph, [last]))
+    if until is not None and not slice_.contains(until):
+        raise ClewError(f"event {until} is not in the slice, so no path of the slice ends there")
+    if slice_.forward and since_ns is None and len(slice_.roots):
+        requests = requests_at(graph, slice_.roots)
+        if len(requests):
+            return _path_of_request(graph, slice_, requests, level, until)
+    if until is None:
+        rows = slice_.events()
+        if not len(rows):
+            return _project(graph, NO_PIECES, level, since_ns, after_ns=since_ns)
+        until = int(rows[graph.ts[rows] == graph.ts[rows].max()][-1])
+    walker = Walker(graph, extent_of(graph, slice_))
+    return _followed(graph, level, until, since_ns, lambda since: walker.back(until, since))
+
+
+def path_of_call(
+    graph: ExecutionGraph, begin: int, end: int, level: str | LabelFunction = "function", within: Slice | None = None
+) -> CriticalPath:
+    """Return the critical path from the first event of a call to a later event of its flow, for example its end.
+
+    The path stays in the flow where other work does not explain the call's time; see `call_path.py`. `within` is a slice
+    of what followed from the call; if it has limits or a filter, the path follows only its edges. The segments add up
+    to the time between the two events.
+    """
+    follow = np.ones(len(graph.edge_src), bool)
+    if within is not None and not within.follows_all:
+        follow[:] = False
+        follow[within.edges()] = True
+    flow, paths = Flow(graph, begin, follow), CallPaths(Walker.along(graph, follow))
+    began = graph.at("ts", begin)
+
+    def walk(since_ns: int | None) -> Pieces:
+        return paths.to(end, flow, began if since_ns is None else since_ns)
+
+    return _followed(graph, level, end, began, walk)
+
+
+def _path_of_request(
+    graph: ExecutionGraph, slice_: Slice, requests: I64, level: str | LabelFunction, until: int | None
+) -> CriticalPath:
+    spans = request_spans(graph, requests)
+    more: tuple[str, ...] = ()
+    flows = [slice_] if len(requests) == 1 else []
+    if not flows:
+        flows = [replace(slice_, roots=(root,)) for root in slice_.roots]
+    chosen = spans.longest(graph)
+    if until is not None:
+        chosen = next(place for place, flow in enumerate(flows) if flow.contains(until))
+    if len(requests) > 1:
+        name = graph.channel(int(requests[chosen]))
+        which = "the longest" if until is None else "one"
+        more = (f"This is the path of {which} of {len(requests):,} requests, event {requests[chosen]} ({name}).",)
+    begin, end = int(spans.begin[chosen]), int(spans.end[chosen])
+    path = path_of_call(graph, begin, end if until is None else until, level, flows[chosen])
+    return replace(path, limits=(*more, *path.limits))
+
+
+def _followed(
+    graph: ExecutionGraph,
+    level: str | LabelFunction,
+    event: int,
+    since_ns: int | None,
+    walk: Callable[[int | None], Pieces],
+) -> CriticalPath:
+    """Return the path that a walk since a time finds, without what came before code that was not followed."""
+    told: tuple[str, ...] = ()
+    pieces = walk(since_ns)
+    passed = pieces.rows[unfollowed.are_unfollowed(graph, pieces.rows)]
+    since = since_ns
+    if len(passed):
+        last = int(passed[-1])
+        since, told = graph.at("ts", last), unfollowed.limits(graph, [last])
+        pieces = NO_PIECES if last == event else walk(since)
+    path = _project(graph, pieces, level, since_ns, after_ns=since)
+    after = {b.label: b for a, b in pairwise(path.segments) if a.label == NOT_RECORDED}
+    for label, segment in list(after.items())[:MOST_LIMITS]:
+        where = graph.strand_of(segment.first_event).name
+        told = (*told, f"Nothing that was recorded led to {label} in {where}; the time before it is *{NOT_RECORDED}*.")
+    return replace(path, limits=told)
 
 
 def _project(
-    graph: ExecutionGraph, pieces: Pieces, level: str | LabelFunction, since_ns: int | None, limited: tuple[str, ...]
+    graph: ExecutionGraph,
+    pieces: Pieces,
+    level: str | LabelFunction,
+    since_ns: int | None,
+    *,
+    after_ns: int | None,
+    limits: tuple[str, ...] = (),
 ) -> CriticalPath:
-    """Return one segment per row range with one label.
+    """Return one segment per row range with one label, and one before them if the pieces begin later than asked.
 
     The first segment of a piece also includes the way into it, the last segment the piece's slack. If an edge leads
     back in time because clocks differ, its target counts from the edge's source on.
     """
     labels = labels_of(graph, level)
     if not len(pieces):
-        return CriticalPath(graph, labels.level, [], 0, pieces, labels, since_ns, limited)
+        return CriticalPath(graph, labels.level, [], 0, pieces, labels, since_ns, limits, after_ns)
     across = labels.level not in ("event", "function", "class")
     # A piece of one event has a single, empty gap.
     rows, bounds, single = pieces.rows, pieces.bounds, np.diff(pieces.bounds) == 1
@@ -208,9 +300,13 @@ def _project(
     first_of, last_of = np.cumsum(gaps) - gaps, np.cumsum(gaps) - 1
     edge = pieces.edge
     # A piece begins only after all events that lead to it are over.
-    floor = np.append(np.iinfo(np.int64).min if since_ns is None else since_ns, graph.ts[end[last_of[:-1]]])
+    floor = np.append(np.iinfo(np.int64).min if after_ns is None else after_ns, graph.ts[end[last_of[:-1]]])
     floor = np.maximum.accumulate(floor)
     from_ns, to_ns = np.maximum(graph.ts[begin], floor[home]), np.maximum(graph.ts[end], floor[home])
+    # Nothing recorded leads to a piece without an edge; what was before it is lost, back to the piece before or to the
+    # beginning that was asked for.
+    since = np.append(graph.ts[begin[:1]] if since_ns is None else since_ns, floor[1:])
+    lost = np.where(edge < 0, np.maximum(from_ns[first_of] - since, 0), 0)
     way = np.zeros(len(begin), np.int64)
     way[first_of] = np.where(edge >= 0, from_ns[first_of] - np.where(edge >= 0, floor, 0), 0)
     code = np.where(begin == end, labels.of(begin), gap_codes(graph, labels, begin, end))
@@ -222,12 +318,14 @@ def _project(
     # Time in which the strand did other work, or none, is a pause.
     work = np.where(graph.idle[begin] | (end != begin + 1), 0, length)
     new = np.append(True, code[1:] != code[:-1])
-    if not across:
-        new[first_of[edge >= 0]] = True
+    new[first_of if not across else first_of[lost > 0]] = True
     first = np.flatnonzero(new)
     last = np.append(first[1:], len(begin)) - 1
     self_ns = np.add.reduceat(work, first)
     slack = np.maximum(pieces.slack, 0)
+    if since_ns is not None:
+        # No result of the path can come before the path begins.
+        slack = np.minimum(slack, np.maximum(graph.ts[end[last_of]] - since_ns, 0))
     columns = (
         code[first],
         graph.strand[begin[first]],
@@ -243,5 +341,10 @@ def _project(
     segments = [
         Segment(names[name], *rest) for name, *rest in zip(*(column.tolist() for column in columns), strict=True)
     ]
+    for piece in np.flatnonzero(lost)[::-1].tolist():
+        place = int(np.searchsorted(first, first_of[piece]))
+        after, length_ns = segments[place], int(lost[piece])
+        gap = replace(after, label=NOT_RECORDED, start=after.start - length_ns, end=after.start, self_ns=0)
+        segments.insert(place, replace(gap, wait_ns=length_ns, slack_ns=0, last_event=after.first_event, edge=-1))
     total = segments[-1].end - segments[0].start
-    return CriticalPath(graph, labels.level, segments, total, pieces, labels, since_ns, limited)
+    return CriticalPath(graph, labels.level, segments, total, pieces, labels, since_ns, limits, after_ns)

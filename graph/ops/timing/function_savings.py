@@ -27,6 +27,7 @@ from clew.graph.model.array_utils import expand
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.model.levels import Labels, labels_of
 from clew.graph.ops.timing.backward_pass import Pieces, Walker
+from clew.graph.ops.timing.call_path import CallPaths, Flow, request_spans
 from clew.graph.ops.timing.replay import Joins
 from clew.graph.ops.timing.what_if import gap_codes, work_gaps
 from clew.graph.runtime.progress import Progress, no_progress
@@ -122,21 +123,13 @@ def find_savings(graph: ExecutionGraph, percent: float, progress: Progress = no_
 
 
 def _requests(graph: ExecutionGraph) -> _Requests:
-    """Return the requests, each from the beginning to the end of its call.
-
-    A request without a call spans its region's first to last event.
-    """
+    """Return the requests whose ends were recorded."""
     rows = graph.rows_of([Kind.REQUEST])
     if not len(rows):
         return _Requests(rows, rows, rows)
-    region = graph.region[rows].astype(np.int64)
-    call = graph.call[rows].astype(np.int64)
-    is_call = (call >= 0) & (graph.region[call] == region)
-    begin = np.where(is_call, call, graph.regions.first[region])
-    number = np.searchsorted(graph.calls.enter, np.where(is_call, call, -1))
-    end = np.where(is_call, np.append(graph.calls.exit, -1)[number], graph.regions.last[region])
+    begin, end, ended = request_spans(graph, rows)
     name = graph.extensions.channel[graph.ext[rows]].astype(np.int64)
-    return _Requests(name, begin, end).take(np.flatnonzero((begin >= 0) & (end > begin)))
+    return _Requests(name, begin, end).take(np.flatnonzero(ended & (begin >= 0) & (end > begin)))
 
 
 def _run_itself(graph: ExecutionGraph) -> _Requests:
@@ -174,7 +167,7 @@ class _Paths:
 
     def __init__(self, graph: ExecutionGraph, labels: Labels) -> None:
         self.graph, self.labels = graph, labels
-        self.walker = Walker.of_all(graph)
+        self.paths = CallPaths(Walker.of_all(graph))
         self.total = 0
         self.by_code: dict[int, int] = {}
 
@@ -185,7 +178,7 @@ class _Paths:
                 report(done, 2 * count)
             since = int(graph.ts[begin])
             self.total += int(graph.ts[end]) - since
-            for codes, lengths in path_work(graph, self.labels, self.walker.back(end, since), since):
+            for codes, lengths in path_work(graph, self.labels, self.paths.to(end, Flow(graph, begin), since), since):
                 known, place = np.unique(codes, return_inverse=True)
                 sums = np.bincount(place, lengths, len(known))
                 for code, ns in zip(known.tolist(), sums.tolist(), strict=True):

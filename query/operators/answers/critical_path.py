@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from clew.graph.errors import QueryError
+from clew.graph.model.graph import I64
 from clew.graph.model.levels import LabelFunction
 from clew.graph.ops.slicing.interval import Slice
 from clew.graph.ops.timing.critical_path import CriticalPath, critical_path
 from clew.query.operators.events.slice import SliceOf
-from clew.query.plan import Step, many, name_of
+from clew.query.plan import EventNode, Node, Step, many, name_of
 
 if TYPE_CHECKING:
     from clew.query.engines.engine import PartsEngine
@@ -21,17 +25,32 @@ class PathOf(Step):
 
     source: SliceOf
     level: str | LabelFunction
+    until: EventNode | None = None
+    """The events at the last of which the path ends; None for its usual end."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.source,) if self.until is None else (self.source, self.until)
 
     def answer(self) -> CriticalPath:
-        cut = self.source.answer()
+        graph, cut = self.open_run().graph, self.source.answer()
         assert isinstance(cut, Slice)  # the fluent method refuses all other slices
-        return critical_path(self.open_run().graph, cut, self.level)
+        if self.until is None:
+            return critical_path(graph, cut, self.level)
+        ends: I64 = np.unique(self.until.chosen()[0])
+        ends = ends[cut.holds(ends)]
+        if not len(ends):
+            raise QueryError(f"the slice has no event of {self.until.spell()}, so no path of it can end there")
+        return critical_path(graph, cut, self.level, until=int(ends[np.argmax(graph.ts[ends])]))
 
     def answer_in_parts(self, engine: PartsEngine) -> CriticalPath:
+        if self.until is not None:
+            return self.gathered().answer()
         return engine.path(self.source.slice_in_parts(engine), self.level, lambda: self.gathered().answer())
 
     def step(self) -> str:
-        return f"critical_path({name_of(self.level)})"
+        until = "" if self.until is None else f", until={self.until.spell()}"
+        return f"critical_path({name_of(self.level)}{until})"
 
     def size(self) -> str:
         return many(len(self.answer().segments), "segment")

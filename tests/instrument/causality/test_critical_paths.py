@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from clew.graph.build.builder import build
 from clew.graph.ops.slicing.interval import slice_events
-from clew.graph.ops.timing.critical_path import critical_path
+from clew.graph.ops.timing.critical_path import NOT_RECORDED, critical_path
+from clew.query.api import Run
 from clew.records.format.event import Kind
+from clew.records.plan.plan import Action, Rule, Target
 
 UNFINISHED = "the run is not over; this is its recording so far"
 """The fixture starts the program without `clew run`, so the run is never finished."""
@@ -112,3 +116,92 @@ def test_critical_path_wait_for_killed_child_is_not_work(record):
     graph = graph_of(recording)
     (call,) = [n for n, enter in enumerate(graph.calls.enter) if graph.sites[graph.site[enter]].qualname == "wait"]
     assert_wait_is_not_work(graph, call)
+
+
+HANDLE = Rule(Target("program", "handle"), actions=(Action("request", "start", channel="handle"),))
+REQUESTS = {
+    "one connection": """
+        async def echo(reader, writer):
+            while line := await reader.readline():
+                await asyncio.sleep(0.01)
+                writer.write(line)
+
+        async def handle(number):
+            ours.write(b"%d\\n" % number)
+            return await theirs.readline()
+
+        async def main():
+            global ours, theirs
+            server = await asyncio.start_server(echo, "127.0.0.1")
+            theirs, ours = await asyncio.open_connection(*server.sockets[0].getsockname())
+            for number in range(3):
+                await asyncio.create_task(handle(number))
+                await asyncio.sleep(0.3)
+            ours.close()
+            server.close()
+        """,
+    "a batch and work left behind": """
+        async def write(items):
+            while True:
+                batch = [await items.get()]
+                await asyncio.sleep(0.02)
+                while not items.empty():
+                    batch.append(items.get_nowait())
+                for done in batch:
+                    done.set_result(None)
+
+        async def audit():
+            await asyncio.sleep(0.3)
+
+        async def handle(items, number):
+            await asyncio.sleep(number / 100)
+            done = asyncio.get_running_loop().create_future()
+            await items.put(done)
+            await done
+            left.append(asyncio.create_task(audit()))
+
+        async def main():
+            global left
+            left, items = [], asyncio.Queue()
+            writer = asyncio.create_task(write(items))
+            await asyncio.gather(*(handle(items, number) for number in range(6)))
+            await asyncio.gather(*left)
+            writer.cancel()
+        """,
+    "a lock of threads": """
+        lock = threading.Lock()
+
+        def update():
+            with lock:
+                time.sleep(0.02)
+
+        def handle():
+            update()
+
+        async def main():
+            threads = [threading.Thread(target=handle) for _ in range(5)]
+            for thread in threads:
+                thread.start()
+                time.sleep(0.005)
+            for thread in threads:
+                thread.join()
+        """,
+}
+
+
+@pytest.mark.parametrize("program", REQUESTS.values(), ids=REQUESTS)
+def test_path_of_recorded_request_takes_as_long_as_the_request(record, program):
+    recording = record(
+        "import asyncio, threading, time\n" + textwrap.dedent(program) + "\nasyncio.run(main())\n",
+        change=lambda plan: plan._replace(rules=(HANDLE, *plan.rules)),
+    )
+    graph = graph_of(recording)
+    run = Run(graph.info, recording.folder, [], graph)
+    flows = run.requests.flows()
+    assert len(flows) >= 3
+    calls = run.graph.call[flows.request].tolist()
+    for request, call, response_ns in zip(flows.request.tolist(), calls, flows.response_ns.tolist(), strict=True):
+        path = run.requests.where(id=request).slice().critical_path()
+        assert path.total_ns == response_ns == sum(segment.self_ns + segment.wait_ns for segment in path)
+        assert path.segments[-1].last_event == graph.exit_of(call)
+        assert NOT_RECORDED not in {segment.label for segment in path}

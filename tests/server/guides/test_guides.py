@@ -54,6 +54,8 @@ def test_path_guide_of_slowest_request_names_its_waits(session):
     times, path, waits, together, what_if = (ask(session, "path", answers, step).step for step in range(5))
     assert times.rows[0].cells[0] == "20"
     assert path.rows and path.view == "path"
+    # The path takes as long as the request, and so does the request in the what-if.
+    assert path.sentence.startswith(f"{times.rows[0].cells[3]} in ")
     assert "task order" in waits.sentence
     assert together.rows
     assert what_if.rows[0].cells[0] == "shop.stock:Stock.lookup"

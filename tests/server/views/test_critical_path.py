@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from clew.graph.ops.timing.call_path import request_spans
 from clew.records.errors import ClewError
 from clew.server import handlers
 from clew.server.protocol.codec import decode, encode
@@ -48,6 +49,30 @@ def test_critical_path_labels_on_the_path_have_zero_slack(session, path):
     assert beside["shop.stock:Stock.lookup"].location.path.endswith("stock.py")
 
 
+def test_request_has_one_path_and_one_response_time_in_every_door(session):
+    run = session.open("before", Task())
+    flows = run.requests.flows()
+    for request, response_ns in zip(flows.request.tolist(), flows.response_ns.tolist(), strict=True):
+        queried = run.requests.where(id=request).slice().aggregate("function").critical_path()
+        end = run.graph.exit_of(run.graph.call_of(request))
+        assert queried.total_ns == response_ns == sum(segment.self_ns + segment.wait_ns for segment in queried)
+        for event in (request, end):
+            shown = ask(session, "clew/criticalPath", CriticalPathParams(Target(event=event), run="before"))
+            assert shown.totalNs == response_ns
+            assert [(segment.label, segment.startNs, segment.selfNs, segment.waitNs) for segment in shown.segments] == [
+                (segment.label, segment.start, segment.self_ns, segment.wait_ns) for segment in queried
+            ]
+            assert len({branch.event for branch in shown.branches}) == len(shown.branches)
+
+
+def test_path_to_an_event_inside_a_request_begins_with_the_request(session):
+    run = session.open("before", Task())
+    failed = ask(session, "clew/criticalPath", CriticalPathParams(Target(text="Order failed"), run="before"))
+    begins = run.graph.ts[request_spans(run.graph, run.requests.flows().request).begin].tolist()
+    assert failed.segments[0].startNs in begins
+    assert failed.title.endswith(" since request order began")
+
+
 def test_critical_path_branches_are_sorted_by_slack(path):
     slacks = [branch.slackNs for branch in path.branches]
     assert slacks == sorted(slacks) and path.hiddenBranches == 0
@@ -66,7 +91,8 @@ def test_what_if_saves_no_more_than_the_work_of_the_function(session, path):
 
 def test_what_if_repeated_for_one_target_reuses_the_path(session, monkeypatch):
     first = ask(session, "clew/whatIf", WhatIfParams(AUDIT, "shop.app:main", 10.0, run="before"))
-    monkeypatch.setattr(critical_path, "critical_path", None)
+    for name in ("critical_path", "path_of_call"):
+        monkeypatch.setattr(critical_path, name, None)
     second = ask(session, "clew/whatIf", WhatIfParams(AUDIT, "shop.app:main", 20.0, run="before"))
     assert second.totalNs == first.totalNs
     with pytest.raises(TypeError):
