@@ -10,6 +10,8 @@ With several runs per side, all statistics are means per run. The scatter is the
 it is larger than that of the calls. With one run per side, the scatter between runs is estimated from within: from the
 stretches of the run, because calls that are close in time are slow together.
 
+A change of how often each call of one function calls another is a finding of its own, because no machine causes it.
+
 Invariant: a sentence never reports a change within noise as a finding, and always mentions different call counts.
 """
 
@@ -24,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.graph.ops.aggregation.aggregate import AggregateGraph, AggregateNode
+from clew.graph.ops.aggregation.call_rates import CallRates, RateChange, call_rates, joined, rate_changes
 from clew.graph.ops.aggregation.waits import waits_of_calls
 from clew.records.errors import ClewError
 from clew.records.format.event import Kind
@@ -82,6 +85,9 @@ class DiffRow:
     """The waits before that no recorded work of others explains."""
     waits_after_ns: float = 0.0
     waits_deviation_ns: float = 0.0
+    rate: RateChange | None = None
+    """How often another function calls it, if that changed beyond its scatter."""
+    runs_after: int = 1
 
     @property
     def waits_delta_ns(self) -> float:
@@ -94,7 +100,16 @@ class DiffRow:
     @property
     def certain_ns(self) -> float:
         """Return the size of the change beyond `DEVIATIONS`, 0 if scatter can explain it."""
-        return max(0.0, abs(self.delta_ns) - DEVIATIONS * self.deviation_ns)
+        beyond = abs(self.delta_ns) - DEVIATIONS * self.deviation_ns
+        return max(0.0, beyond, abs(self.more_calls_ns))
+
+    @property
+    def more_calls_ns(self) -> float:
+        """Return the time of the calls that one side has more, by the mean of both sides; below 0 for fewer calls after."""
+        timed = self.calls_before + self.calls_after - self.counted
+        if self.rate is None or not timed:
+            return 0.0
+        return self.rate.calls / self.runs_after * (self.self_before_ns + self.self_after_ns) / timed
 
     @property
     def per_call_before_ns(self) -> float:
@@ -159,7 +174,8 @@ class Diff:
         for row in self.rows:
             change, larger = abs(row.delta_ns), max(row.self_before_ns, row.self_after_ns)
             floor = FLOOR_NS / 10 if 2 * change >= larger else FLOOR_NS
-            if row.certain_ns and change >= max(share, floor) and change > NOISE * larger:
+            is_changed = row.certain_ns and change >= max(share, floor) and change > NOISE * larger
+            if is_changed or abs(row.more_calls_ns) >= max(share, FLOOR_NS / 10):
                 found.append(row)
         return found
 
@@ -264,6 +280,11 @@ class Diff:
             direction = "more" if row.delta_ns > 0 else "less"
             totals = f"{duration(row.self_before_ns)} -> {duration(row.self_after_ns)}"
             return f"{row.label} took {direction} time: {totals}, {in_all}"
+        if row.rate is not None:
+            much = "more" if row.rate.calls > 0 else "less"
+            often = f"{_digits(row.rate.before)} -> {_digits(row.rate.after)} calls by each {row.rate.caller}"
+            by_calls = f"{'+' if row.more_calls_ns > 0 else '−'}{duration(abs(row.more_calls_ns))} by the calls"
+            return f"{row.label} was called {much} often: {often}, {calls} of {after} each, {by_calls}"
         if 1 / (1 + NOISE) <= row.factor <= 1 + NOISE:
             much = "more" if row.calls_after > row.calls_before else "less"
             return f"{row.label} was called {much} often: {calls} of {after} each, {in_all}"
@@ -294,8 +315,9 @@ def diff_of_runs(before: Sequence[AggregateGraph], after: Sequence[AggregateGrap
         DiffNode(number, label, _status(label in a.nodes, label in b.nodes), a.nodes.get(label), b.nodes.get(label))
         for number, label in enumerate(labels)
     ]
+    changes = rate_changes(a.rates, b.rates)
     rows = sorted(
-        filter(_has_any, (_row(node, a, b) for node in nodes)),
+        filter(_has_any, (_row(node, a, b, changes.get(node.label)) for node in nodes)),
         key=lambda row: (-row.certain_ns, -abs(row.delta_ns), row.label),
     )
     return Diff(
@@ -409,6 +431,8 @@ class _Side:
     nodes: dict[str, AggregateNode]
     """The nodes of the last run that has them, with mean calls and self time per run."""
     means: dict[str, _Mean]
+    rates: CallRates
+    """Of all runs together."""
 
     @staticmethod
     def of(graphs: Sequence[AggregateGraph]) -> _Side:
@@ -424,7 +448,7 @@ class _Side:
             last = seen[-1][0]
             own = round(mean.self_ns.mean)
             nodes[label] = replace(last, calls=round(mean.calls), self_ns=own) if graphs[1:] else last
-        return _Side(by_label, nodes, means)
+        return _Side(by_label, nodes, means, joined(map(call_rates, by_label)))
 
 
 def _mean(seen: Sequence[tuple[AggregateNode, _Sums]], runs: int) -> _Mean:
@@ -465,7 +489,7 @@ def _deviation(old: _Time, new: _Time, runs: tuple[int, int]) -> float:
     return math.sqrt(max(within, between))
 
 
-def _row(node: DiffNode, a: _Side, b: _Side) -> DiffRow:
+def _row(node: DiffNode, a: _Side, b: _Side, rate: RateChange | None) -> DiffRow:
     old, new = a.means.get(node.label, _NONE), b.means.get(node.label, _NONE)
     # The function's current location is more useful than its old one.
     runs_of_sides = len(a.graphs), len(b.graphs)
@@ -484,6 +508,8 @@ def _row(node: DiffNode, a: _Side, b: _Side) -> DiffRow:
         waits_before_ns=old.waits_ns.mean,
         waits_after_ns=new.waits_ns.mean,
         waits_deviation_ns=_deviation(old.waits_ns, new.waits_ns, runs_of_sides),
+        rate=rate,
+        runs_after=len(b.graphs),
     )
 
 

@@ -297,3 +297,27 @@ def test_diff_of_single_runs_ignores_a_slow_stretch(recorded):
     assert diff(recorded(f=even), recorded(f=uneven)).findings() == []
     mixed = [3 * MS if number % 7 == 0 else MS for number in range(400)]
     assert [row.label for row in diff(recorded(f=even), recorded(f=mixed)).findings()] == ["store:f"]
+
+
+def test_one_more_call_of_each_caller_is_found_beside_a_slower_machine(new_run):
+    def record(checks, check_ns):
+        run, now = new_run(), 0
+        thread = run.process().thread()
+        for number in range(20):
+            thread.enter("app:handle", at=now)
+            for _ in range(checks):
+                thread.enter("app:check", at=now)
+                # Calls that scatter by half, as on a busy machine.
+                now += check_ns * (1 + number % 2) // 2
+                thread.exit("app:check", at=now)
+            now += MS
+            thread.exit("app:handle", at=now)
+        return aggregate(run.graph(), "function")
+
+    found = diff(record(1, 4 * MS), record(2, 3 * MS))
+    assert found.findings()[0].label == "app:check"
+    assert found.sentence().startswith(
+        "app:check was called more often: 1 -> 2 calls by each app:handle, 20 calls before and 40 after of"
+    )
+    fewer = diff(record(2, 3 * MS), record(1, 4 * MS)).sentence()
+    assert fewer.startswith("app:check was called less often: 2 -> 1 calls by each app:handle")
