@@ -6,12 +6,19 @@ earlier. A timer does not say when it was due; so handles that were made before 
 have run right after it. A step that never ended must have taken a second while another task of the thread waited. A step of
 a function that reschedules itself without end does not count: the chain kept the loop, and one long step among thousands is
 a step without a processor.
+
+How long a thread had a processor is not recorded, so a claim says so. If the call took at least ten times as long as each of
+at least 20 others of its function, the claim is inferred: either this call did more, or its thread had no processor. It is
+not made if calls of three other functions were as unusual, which tells of a busy machine.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from clew.graph.model.cached import cached
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.control.endless_reschedule import endless_chains
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
@@ -27,6 +34,12 @@ LATE_NS = 50_000_000
 SOON_NS = 5_000_000
 """A handle that was ready runs within this time after the step, or after the handles before it."""
 OPEN_NS = 1_000_000_000
+FEWEST_LIKE = 20
+"""The fewest other calls of a function that tell how long it usually takes."""
+UNUSUAL = 10
+"""A call is unusual if it took this many times as long as every other call of its function."""
+MOST_UNUSUAL = 2
+"""The most other functions with an unusual call of a machine that is not busy."""
 MOST_WAITS = 10
 
 
@@ -48,9 +61,9 @@ def find(facts: Facts) -> list[Finding]:
         low, high = np.searchsorted(times, [step.begin_ns, step.end_ns - LATE_NS + 1]).tolist()
         late = _ready(facts, step, sources[low:high].tolist(), targets[low:high].tolist())
         waits = _overdue(facts, step)
-        if late or waits:
-            finding, site = _finding(facts, step, late, waits)
-            found.setdefault((step.strand, site), []).append(finding)
+        finding = _finding(facts, step, late, waits) if late or waits else None
+        if finding is not None:
+            found.setdefault((step.strand, finding[1]), []).append(finding[0])
     return [*never, *(_longest(findings) for findings in found.values())]
 
 
@@ -133,17 +146,61 @@ def _overdue(facts: Facts, step: LoopStep) -> list[Waiting]:
     return found
 
 
-def _finding(facts: Facts, step: LoopStep, late: list[tuple[int, int]], waits: list[Waiting]) -> tuple[Finding, int]:
+@dataclass(frozen=True)
+class _Unusual:
+    """The functions with a call that took much longer than all their others."""
+
+    usual_ns: dict[int, tuple[int, int]]
+    """By site: the number of the other calls, and the longest time of those."""
+
+    @staticmethod
+    def of(facts: Facts) -> _Unusual:
+        return cached(facts.graph, "unusual calls", lambda: _Unusual._find(facts))
+
+    @staticmethod
+    def _find(facts: Facts) -> _Unusual:
+        graph = facts.graph
+        site, took = graph.site[graph.calls.enter].astype(np.int64), graph.calls.self_ns
+        order = np.lexsort((took, site))
+        site, took = site[order], took[order]
+        last = np.flatnonzero(np.append(site[1:] != site[:-1], True)) if len(site) else np.zeros(0, np.int64)
+        others = np.diff(np.append(-1, last)) - 1
+        last, others = last[others >= FEWEST_LIKE], others[others >= FEWEST_LIKE]
+        chosen = (took[last] >= LATE_NS) & (took[last] >= UNUSUAL * took[last - 1])
+        return _Unusual(
+            {
+                int(site[at]): (int(count), int(took[at - 1]))
+                for at, count in zip(last[chosen].tolist(), others[chosen].tolist(), strict=True)
+            }
+        )
+
+
+def _finding(
+    facts: Facts, step: LoopStep, late: list[tuple[int, int]], waits: list[Waiting]
+) -> tuple[Finding, int] | None:
+    """Return the finding about a step, and the site of its main call, -1 for none; None on a busy machine."""
     graph = facts.graph
     row, _end = main_call(graph, step.begin + 1, step.end, step.ns)
+    unusual = _Unusual.of(facts).usual_ns
+    mine = unusual.get(graph.at("site", row)) if row >= 0 else None
+    if mine is not None and len(unusual) - 1 > MOST_UNUSUAL:
+        return None
     site = graph.sites[graph.at("site", row)] if row >= 0 else None
     what = words.who(facts, step.strand) if graph.strands[step.strand].kind == "task" else "a callback"
     call = f" in {words.site_place(site)}" if site is not None and site.file else ""
     lasted, since = words.seconds(step.ns), words.offset(step.begin_ns)
     thread = graph.strands[step.strand].thread_name
+    known = "; how long it had a processor is not recorded"
+    basis = ""
+    if mine is not None:
+        basis = (
+            f"its length: each of the function's {mine[0]} other calls took at most {words.seconds(mine[1])}, and whether "
+            "the thread had a processor is not recorded"
+        )
+        known = ""
     claims = [
         Claim(
-            f"{what} kept the event loop of {thread} for {lasted} from {since} on without giving way{call}.",
+            f"{what} kept the event loop of {thread} for {lasted} from {since} on without giving way{call}{known}.",
             tuple(dict.fromkeys((step.begin, *([row] if row >= 0 else []), step.end))),
         )
     ]
@@ -157,7 +214,8 @@ def _finding(facts: Facts, step: LoopStep, late: list[tuple[int, int]], waits: l
         many = "a callback was" if len(late) == 1 else f"{len(late)} callbacks were"
         claims.append(Claim(f"Meanwhile {many} ready and had to wait.", rows))
     harmed = victims(facts, waits) + tuple(_late_victim(facts, target) for _source, target in late)
-    return Finding(KIND, Reason.RESOURCE, tuple(claims), harmed), graph.at("site", row) if row >= 0 else -1
+    finding = Finding(KIND, Reason.RESOURCE, tuple(claims), harmed, "inferred" if basis else "recorded", basis)
+    return finding, graph.at("site", row) if row >= 0 else -1
 
 
 def _late_victim(facts: Facts, row: int) -> Victim:
