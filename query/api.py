@@ -24,6 +24,7 @@ from clew.graph.ops.flows.flows import Flows, flows_of
 from clew.graph.ops.slicing.dominators import Dominators
 from clew.graph.ops.slicing.interval import EdgeFilter, Slice
 from clew.graph.ops.slicing.two_way import Direction, Part
+from clew.graph.ops.timing.cost_path import EdgeCost, VertexCost
 from clew.graph.render.display import ROWS, slice_svg
 from clew.graph.render.table import Table
 from clew.graph.runtime.progress import Progress, no_progress
@@ -48,6 +49,7 @@ from clew.query.results import (
     NEEDS_SLICE,
     AggregateQuery,
     CategoryQuery,
+    CostPathQuery,
     GapQuery,
     Grouping,
     Groups,
@@ -56,6 +58,7 @@ from clew.query.results import (
     PathQuery,
     Query,
     Rows,
+    cost_path_of,
     path_of,
 )
 from clew.query.sql import SqlRows, ask
@@ -182,6 +185,7 @@ class EventQuery(Query):
     node: EventNode
     _INSTEAD: ClassVar[Mapping[str, str]] = {
         "critical_path": NEEDS_SLICE,
+        "costliest_path": NEEDS_SLICE,
         "diff": "two runs are compared by their aggregates: write a.slice().aggregate(LEVEL).diff(b.slice().aggregate(LEVEL))",
         "categories": "only requests have categories: write run.requests.categories(), or .named(NAME).categories()",
         "named": "only requests have names: write run.requests.named(NAME), or run.events.where(function=NAME)",
@@ -401,6 +405,20 @@ class SliceQuery(EventQuery):
         It ends at the last of the events `until`, else at the end of the request that the slice follows from, else at the
         slice's last event. Of several requests it is the path of the one that took longest. See docs/critical-path.md."""
         return path_of(self.node, level, until)
+
+    def costliest_path(
+        self,
+        level: str | LabelFunction = "function",
+        *,
+        vertex_cost: VertexCost | None = None,
+        edge_cost: EdgeCost | None = None,
+        until: EventQuery | None = None,
+    ) -> CostPathQuery:
+        """Return the path of the slice with the largest sum of costs: `vertex_cost` of an event, `edge_cost` of a step between
+        two events.
+
+        It ends where the critical path ends. A function is called for each event or step of the slice up to there."""
+        return cost_path_of(self.node, level, vertex_cost, edge_cost, until)
 
     @cached_property
     def result(self) -> Slice | Part:

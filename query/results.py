@@ -22,6 +22,7 @@ from clew.graph.model.machines import Machine
 from clew.graph.ops.aggregation.aggregate import AggregateEdge, AggregateGraph, AggregateNode
 from clew.graph.ops.diff import Diff, DiffRow
 from clew.graph.ops.flows.categories import Category, category_table
+from clew.graph.ops.timing.cost_path import CostPath, CostSegment, EdgeCost, VertexCost
 from clew.graph.ops.timing.critical_path import Branch, CriticalPath, Segment
 from clew.graph.ops.timing.what_if import WhatIf
 from clew.graph.render.display import ROWS, aggregate_svg, html_table, path_svg, rich_table
@@ -29,6 +30,7 @@ from clew.graph.render.table import Column, Table, table_of
 from clew.query.operators.answers.aggregate import Aggregate
 from clew.query.operators.answers.categories import CategoriesOf
 from clew.query.operators.answers.compare import Compare
+from clew.query.operators.answers.cost_path import CostPathOf
 from clew.query.operators.answers.critical_path import PathOf
 from clew.query.operators.answers.gaps import Gaps
 from clew.query.operators.answers.group_by import GroupBy, check_measure
@@ -103,6 +105,7 @@ NODE_FIELDS = (
     "id", "label", "kind", "events", "calls", "self_ns", "total_ns", "waiting_ns", "errors", "first_ns", "last_ns", "process",
 )  # fmt: skip
 SEGMENT_FIELDS = ("label", "start", "end", "self_ns", "wait_ns", "slack_ns", "first_event", "last_event")
+COST_FIELDS = ("label", "cost", "start", "end", "first_event", "last_event")
 ROW_FIELDS = (
     "label", "status", "calls_before", "calls_after", "self_before_ns", "self_after_ns", "delta_ns", "factor", "certain_ns",
 )  # fmt: skip
@@ -125,6 +128,18 @@ class AggregateQuery(Query):
         if not isinstance(self.node.source, SliceOf):
             raise QueryError(NEEDS_SLICE)
         return path_of(self.node.source, self.node.level, until)
+
+    def costliest_path(
+        self,
+        *,
+        vertex_cost: VertexCost | None = None,
+        edge_cost: EdgeCost | None = None,
+        until: Query | None = None,
+    ) -> CostPathQuery:
+        """Return the costliest path of the aggregated slice, in the labels of this level; see `SliceQuery.costliest_path`."""
+        if not isinstance(self.node.source, SliceOf):
+            raise QueryError(NEEDS_SLICE)
+        return cost_path_of(self.node.source, self.node.level, vertex_cost, edge_cost, until)
 
     def diff(self, after: AggregateQuery) -> DiffQuery:
         """Compare this aggregate with another aggregate of the same level."""
@@ -237,18 +252,73 @@ class PathQuery(Query):
         return self.table.to_pandas()
 
 
+@dataclass(frozen=True, repr=False)
+class CostPathQuery(Query):
+    """A query for the costliest path."""
+
+    node: CostPathOf
+
+    @cached_property
+    def result(self) -> CostPath:
+        result: CostPath = self._answer()
+        return result
+
+    @property
+    def segments(self) -> list[CostSegment]:
+        return self.result.segments
+
+    @property
+    def total(self) -> float:
+        return self.result.total
+
+    def count(self) -> int:
+        return len(self.segments)
+
+    def __iter__(self) -> Iterator[CostSegment]:
+        return iter(self.segments)
+
+    @property
+    def table(self) -> Table:
+        """Return a table with a row per segment."""
+        return table_of(self.segments, COST_FIELDS)
+
+
 def path_of(cut: SliceOf, level: str | LabelFunction, until: Query | None) -> PathQuery:
     """Return the critical path of a slice. Raises `QueryError` for a slice in both directions or with an early stop, and for an
     `until` that is no events of the same run.
     """
+    return PathQuery(PathOf(_one_way(cut), level, _end_of(cut, until)))
+
+
+def cost_path_of(
+    cut: SliceOf,
+    level: str | LabelFunction,
+    vertex_cost: VertexCost | None,
+    edge_cost: EdgeCost | None,
+    until: Query | None,
+) -> CostPathQuery:
+    """Return the costliest path of a slice. Raises `QueryError` as `path_of` does, and without a function."""
+    given = [cost for cost in (vertex_cost, edge_cost) if cost is not None]
+    if not given or not all(callable(cost) for cost in given):
+        raise QueryError(
+            "give vertex_cost=…, a function of an event, or edge_cost=…, a function of two events, or both"
+        )
+    return CostPathQuery(CostPathOf(_one_way(cut), level, vertex_cost, edge_cost, _end_of(cut, until)))
+
+
+def _one_way(cut: SliceOf) -> SliceOf:
     if not cut.goes_one_way:
         raise QueryError(NO_PATH)
+    return cut
+
+
+def _end_of(cut: SliceOf, until: Query | None) -> EventNode | None:
     if until is None:
-        return PathQuery(PathOf(cut, level))
+        return None
     node = until.node if isinstance(until, Query) else None
     if not isinstance(node, EventNode) or node.open_run() is not cut.open_run():
         raise QueryError("until=… has to be events of the same run: write until=run.events.where(…)")
-    return PathQuery(PathOf(cut, level, node))
+    return node
 
 
 @dataclass(frozen=True, repr=False)

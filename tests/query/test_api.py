@@ -69,6 +69,23 @@ def test_query_critical_path_of_request_ends_with_the_request(run):
     )
 
 
+def test_query_costliest_path_of_request_by_component(opened):
+    cut = opened.requests.named("SubmitWrite").slice()
+    path = cut.aggregate("component").costliest_path(vertex_cost=lambda event: event.kind == "log")
+    logs = [event for event in path.result.events if opened.graph.event(event).kind == "log"]
+    assert path.total == len(logs) == 2
+    assert [segment.label for segment in path] == ["client", "server", "client"]
+    assert len(path.table) == path.count() == 3
+    critical = cut.costliest_path(edge_cost=lambda source, target: target.ts - source.ts)
+    assert critical.total == cut.critical_path().total_ns
+    until = cut.costliest_path(vertex_cost=lambda _event: 1, until=opened.events.where(kind="log"))
+    assert "until=" in repr(until) and opened.graph.event(until.result.events[-1]).kind == "log"
+    with pytest.raises(QueryError, match="give vertex_cost=…, a function of an event, or edge_cost=…"):
+        cut.costliest_path()
+    with pytest.raises(QueryError, match="a critical path needs a slice"):
+        opened.aggregate("module").costliest_path(vertex_cost=lambda _event: 1)
+
+
 @pytest.mark.parametrize(
     ("until", "message"),
     [

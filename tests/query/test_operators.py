@@ -27,6 +27,7 @@ QUERIES = {
     "CategoriesOf": lambda run: run.requests.categories(),
     "Aggregate": lambda run: run.aggregate("function"),
     "PathOf": lambda run: run.events.slice().critical_path(),
+    "CostPathOf": lambda run: run.events.slice().costliest_path(vertex_cost=lambda event: len(event.text)),
     "Compare": lambda run: run.aggregate("function").diff(run.aggregate("function")),
 }
 """A query for each operator, with the operator as the last step of its plan (events by number: the first step)."""

@@ -21,7 +21,8 @@ from clew.graph.model.levels import LabelFunction, Labels, labels_of
 from clew.graph.ops.facts import unfollowed
 from clew.graph.ops.slicing.interval import Slice
 from clew.graph.ops.timing.backward_pass import NO_PIECES, Pieces, Walker, extent_of
-from clew.graph.ops.timing.call_path import CallPaths, Flow, request_spans, requests_at
+from clew.graph.ops.timing.call_path import CallPaths, Flow
+from clew.graph.ops.timing.destination import destination
 from clew.graph.ops.timing.slack import Slack, slacks
 from clew.graph.ops.timing.what_if import WhatIf, gap_codes, sooner
 from clew.records.errors import ClewError
@@ -188,19 +189,14 @@ def critical_path(
     In a thread that was not followed, what ran before an event may belong to another task. The path therefore begins
     after the last such event, and is empty if it would end there. Raise `ClewError` if the slice lacks `until`.
     """
-    if until is not None and not slice_.contains(until):
-        raise ClewError(f"event {until} is not in the slice, so no path of the slice ends there")
-    if slice_.forward and since_ns is None and len(slice_.roots):
-        requests = requests_at(graph, slice_.roots)
-        if len(requests):
-            return _path_of_request(graph, slice_, requests, level, until)
-    if until is None:
-        rows = slice_.events()
-        if not len(rows):
-            return _project(graph, NO_PIECES, level, since_ns, after_ns=since_ns)
-        until = int(rows[graph.ts[rows] == graph.ts[rows].max()][-1])
+    to = destination(graph, slice_, until)
+    if to.end < 0:
+        return _project(graph, NO_PIECES, level, since_ns, after_ns=since_ns)
+    if to.begin >= 0 and since_ns is None:
+        path = path_of_call(graph, to.begin, to.end, level, to.slice)
+        return replace(path, limits=(*to.limits, *path.limits))
     walker = Walker(graph, extent_of(graph, slice_))
-    return _followed(graph, level, until, since_ns, lambda since: walker.back(until, since))
+    return _followed(graph, level, to.end, since_ns, lambda since: walker.back(to.end, since))
 
 
 def path_of_call(
@@ -223,26 +219,6 @@ def path_of_call(
         return paths.to(end, flow, began if since_ns is None else since_ns)
 
     return _followed(graph, level, end, began, walk)
-
-
-def _path_of_request(
-    graph: ExecutionGraph, slice_: Slice, requests: I64, level: str | LabelFunction, until: int | None
-) -> CriticalPath:
-    spans = request_spans(graph, requests)
-    more: tuple[str, ...] = ()
-    flows = [slice_] if len(requests) == 1 else []
-    if not flows:
-        flows = [replace(slice_, roots=(root,)) for root in slice_.roots]
-    chosen = spans.longest(graph)
-    if until is not None:
-        chosen = next(place for place, flow in enumerate(flows) if flow.contains(until))
-    if len(requests) > 1:
-        name = graph.channel(int(requests[chosen]))
-        which = "the longest" if until is None else "one"
-        more = (f"This is the path of {which} of {len(requests):,} requests, event {requests[chosen]} ({name}).",)
-    begin, end = int(spans.begin[chosen]), int(spans.end[chosen])
-    path = path_of_call(graph, begin, end if until is None else until, level, flows[chosen])
-    return replace(path, limits=(*more, *path.limits))
 
 
 def _followed(

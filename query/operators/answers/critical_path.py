@@ -35,13 +35,7 @@ class PathOf(Step):
     def answer(self) -> CriticalPath:
         graph, cut = self.open_run().graph, self.source.answer()
         assert isinstance(cut, Slice)  # the fluent method refuses all other slices
-        if self.until is None:
-            return critical_path(graph, cut, self.level)
-        ends: I64 = np.unique(self.until.chosen()[0])
-        ends = ends[cut.holds(ends)]
-        if not len(ends):
-            raise QueryError(f"the slice has no event of {self.until.spell()}, so no path of it can end there")
-        return critical_path(graph, cut, self.level, until=int(ends[np.argmax(graph.ts[ends])]))
+        return critical_path(graph, cut, self.level, until=last_of(cut, self.until))
 
     def answer_in_parts(self, engine: PartsEngine) -> CriticalPath:
         if self.until is not None:
@@ -54,3 +48,14 @@ class PathOf(Step):
 
     def size(self) -> str:
         return many(len(self.answer().segments), "segment")
+
+
+def last_of(cut: Slice, until: EventNode | None) -> int | None:
+    """Return the last of some events that a slice has, None for `until=None`. Raises `QueryError` if it has none."""
+    if until is None:
+        return None
+    ends: I64 = np.unique(until.chosen()[0])
+    ends = ends[cut.holds(ends)]
+    if not len(ends):
+        raise QueryError(f"the slice has no event of {until.spell()}, so no path of it can end there")
+    return int(ends[np.argmax(cut.graph.ts[ends])])
