@@ -42,19 +42,22 @@ def rows_of(shapes: Shapes, grammar: Grammar, widest: int) -> Rows:
     low, high = _sibling_ranges(shapes, *_ranges(grammar))
     width = np.minimum(high - low + 1, widest)
     low, width = low[width > 1], width[width > 1]
-    names = _Names(shapes.inside, int(width.max(initial=1)))
+    names = Names(shapes.inside, int(width.max(initial=1)))
     once, _ = names.distinct(low, width)
     rounds = _rounds(shapes, names, low[once], width[once])
     low, width = rounds.low, rounds.width
     once, number = names.distinct(low, width)
-    found = _occurrences(shapes, names, low[once], width[once])
-    # Of an original row and the row that begins with a round instead, keep the more frequent one.
+    found = occurrences(shapes, names, low[once], width[once])
+    # Of an original row and the row that begins with a round instead, keep the more frequent one; of equally frequent ones the
+    # one that cuts fewer runs of equal calls.
+    cuts = np.bincount(found.row, _cuts(shapes, found), len(found))
     count = np.bincount(found.row, shapes.times[shapes.list_of[found.place]], len(found))
     selected = np.zeros(len(found), bool)
     settled = number[: rounds.settled]
     selected[settled[count[settled] >= rounds.least]] = True
     original, moved = number[rounds.settled :].reshape(2, -1)
-    selected[np.where(count[moved] >= count[original], moved, original)] = True
+    more, same = count[moved] > count[original], count[moved] == count[original]
+    selected[np.where(more | (same & (cuts[moved] <= cuts[original])), moved, original)] = True
     there = selected[found.row]
     return Rows(found.width[selected], (np.cumsum(selected) - 1)[found.row[there]], found.place[there])
 
@@ -120,7 +123,15 @@ def _sibling_ranges(shapes: Shapes, begin: I64, end: I64) -> tuple[I64, I64]:
     return low, high
 
 
-class _Names:
+def _cuts(shapes: Shapes, rows: Rows) -> I64:
+    """Return, per occurrence, how many of its ends are inside a run of equal calls."""
+    same = np.zeros(len(shapes.inside) + 1, np.int64)
+    same[1:-1] = (shapes.inside[1:] == shapes.inside[:-1]) & (shapes.list_of[1:] == shapes.list_of[:-1])
+    result: I64 = same[rows.place] + same[rows.place + rows.width[rows.row]]
+    return result
+
+
+class Names:
     """Numbers for ranges of a sequence, by doubling: two ranges of one width have the same number exactly if they are
     equal."""
 
@@ -182,9 +193,9 @@ class _Rounds(NamedTuple):
     """The minimum number of occurrences of each settled row."""
 
 
-def _rounds(shapes: Shapes, names: _Names, low: I64, width: I64) -> _Rounds:
+def _rounds(shapes: Shapes, names: Names, low: I64, width: I64) -> _Rounds:
     """Reduce ranges of calls to the rounds that they consist of."""
-    since = _first_in_list(shapes)
+    since = first_in_list(shapes)
     ends = shapes.first[shapes.list_of + 1]
     settled = [tuple(np.zeros(0, np.int64) for _ in range(3))]
     middle = [tuple(np.zeros(0, np.int64) for _ in range(4))]
@@ -222,7 +233,7 @@ def _rounds(shapes: Shapes, names: _Names, low: I64, width: I64) -> _Rounds:
     return _Rounds(np.concatenate((at, original, moved)), np.concatenate((size, wide, length)), len(at), least)
 
 
-def _first_in_list(shapes: Shapes) -> I64:
+def first_in_list(shapes: Shapes) -> I64:
     """Return, per place, the first place of its list with the same shape."""
     order = np.lexsort((np.arange(len(shapes.inside)), shapes.inside, shapes.list_of))
     inside, lists = shapes.inside[order], shapes.list_of[order]
@@ -233,7 +244,7 @@ def _first_in_list(shapes: Shapes) -> I64:
     return first
 
 
-def _occurrences(shapes: Shapes, names: _Names, low: I64, width: I64) -> Rows:
+def occurrences(shapes: Shapes, names: Names, low: I64, width: I64) -> Rows:
     """Return where the rows occur; each row is given by one occurrence, rows of one width together."""
     rows, places = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     count = 0

@@ -1,8 +1,9 @@
 """Find execution patterns (ThreadViewer): calls and call sequences that strands repeat, with counts, times and order.
 
 A pattern is a call with all its callees, or a row of consecutive calls, that occurs at least twice. Calls are found by their
-shapes, rows by Sequitur. One grammar covers all strands, so that sequences that each strand has only once are found, too; a
-unique symbol separates strands. A sequence that occurs only inside one larger pattern is reported with that pattern.
+shapes, rows by Sequitur, and rows that its rules miss by comparing places (`missed_rows.py`). One grammar covers all strands,
+so that sequences that each strand has only once are found, too; a unique symbol separates strands. A sequence that occurs only
+inside one larger pattern is reported with that pattern.
 
 Invariant: an occurrence counts at any depth, in any strand. Occurrences of one pattern never overlap, so its share of the
 time is at most 1.
@@ -23,6 +24,7 @@ from clew.compare.patterns.activation_shapes import Shapes, shapes_of
 from clew.compare.patterns.activations import RAISED, Activations, activations_of
 from clew.compare.patterns.call_sequences import Mask, Rows, rows_of
 from clew.compare.patterns.follow_ups import Succession, successions
+from clew.compare.patterns.missed_rows import with_missed_rows
 from clew.compare.patterns.occurrences import Occurrences
 from clew.compare.patterns.outline_text import Line, Outlines
 from clew.compare.patterns.sequitur import I64, infer
@@ -276,6 +278,9 @@ def find_patterns(
     activations = activations_of(graph, strands, level)
     shapes = shapes_of(activations)
     siblings = rows_of(shapes, infer(activations.sequence()), chosen.widest)
+    # Rounds that are below a larger minimum are still rounds.
+    least = Thresholds(calls=min(chosen.calls, Thresholds.calls))
+    siblings = with_missed_rows(shapes, siblings, chosen.widest, lambda rows: _measure(shapes, rows, least)[0])
     kind, count, total, own = _measure(shapes, siblings, chosen)
     order = np.lexsort((kind, -count, -total))
     found, order = len(order), order[: chosen.top]
