@@ -82,25 +82,26 @@ class Slice:
         """
         graph = self.graph
         bounds = np.full(len(graph.regions), len(graph) if self.forward else -1, np.int64)
-        rows = self._bound_rows
+        rows = self.bound_rows
         bounds[graph.region[rows]] = rows
         return bounds
 
     @cached_property
     def touched(self) -> I64:
         """Return the regions that have an event in the slice, ascending."""
-        return np.sort(self.graph.region[self._bound_rows].astype(np.int64))
+        return np.sort(self.graph.region[self.bound_rows].astype(np.int64))
 
     @cached_property
     def processes(self) -> I64:
         """Return the processes that have an event in the slice, ascending."""
         graph = self.graph
         seen = np.zeros(len(graph.processes), np.bool_)
-        seen[graph.strand_process[graph.regions.strand[graph.region[self._bound_rows]]]] = True
+        seen[graph.strand_process[graph.regions.strand[graph.region[self.bound_rows]]]] = True
         return np.flatnonzero(seen)
 
     @cached_property
-    def _bound_rows(self) -> I64:
+    def bound_rows(self) -> I64:
+        """Return the bounds of the regions that have an event in the slice, as rows, in no order."""
         structure = self.graph.structure
         return structure.rows_of(*structure.by_region(self.reached, forward=self.forward))
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from clew.graph.build.call_times import passive_kinds
 from clew.graph.build.regions import OPENING, ROOT_OPENING, opens
+from clew.graph.model.array_utils import expand
 from clew.graph.model.cached import cached
 from clew.graph.model.graph import ExecutionGraph, RegionKind
 from clew.graph.ops.slicing.interval import slice_events
@@ -100,38 +101,56 @@ def request_around(graph: ExecutionGraph, row: int) -> int:
 
 
 class Flow:
-    """The flow of a call: per region, the rows from a bound on."""
+    """The flow of a call: per region, the rows from a bound on. Its cost is that of its regions, not of the graph."""
 
     def __init__(self, graph: ExecutionGraph, begin: int, allowed: Mask | None = None) -> None:
         """`allowed` are the edges that may open a scope of the flow; None allows all."""
+        self._graph = graph
         opening = _opening_edges(graph)
         opening = opening if allowed is None else opening & allowed
         roots = [begin]
         while True:
-            self._slice = slice_events(graph, roots, "forward", edge_filter=opening)
-            inside = _called(graph, self._slice.bounds)
-            if not len(inside):
+            bounds = slice_events(graph, roots, "forward", edge_filter=opening).bound_rows
+            regions = graph.region[bounds].astype(np.int64)
+            order = np.argsort(regions)
+            self._regions, self._bounds = regions[order], bounds[order]
+            received = self._received()
+            if not len(received):
                 break
-            roots += inside.tolist()
+            roots += received.tolist()
 
     def contains(self, row: int) -> bool:
-        return self._slice.contains(row)
+        return bool(self.holds(np.array([row]))[0])
 
     def holds(self, rows: I64) -> Mask:
-        return self._slice.holds(rows)
+        region = self._graph.region[rows].astype(np.int64)
+        place = np.minimum(np.searchsorted(self._regions, region), len(self._regions) - 1)
+        held: Mask = (self._regions[place] == region) & (rows >= self._bounds[place])
+        return held
+
+    def _received(self) -> I64:
+        """Return the first rows of the scopes that calls of the flow received and that the flow lacks."""
+        parent, row, call = _received_scopes(self._graph)
+        low, high = (np.searchsorted(parent, self._regions, side) for side in ("left", "right"))
+        inside = expand(low, high)
+        row, call = row[inside], call[inside]
+        new: I64 = row[self.holds(call) & ~self.holds(row)]
+        return new
 
 
-def _called(graph: ExecutionGraph, bounds: I64) -> I64:
-    """Return the first rows of the scopes that calls of a flow received and that the flow lacks."""
+def _received_scopes(graph: ExecutionGraph) -> tuple[I64, I64, I64]:
+    """Return for each scope that began inside a call: the region around it, its first row, and the call; by region."""
+    return cached(graph, "received scopes", lambda: _find_received_scopes(graph))
+
+
+def _find_received_scopes(graph: ExecutionGraph) -> tuple[I64, I64, I64]:
     parent, first = graph.regions.parent.astype(np.int64), graph.regions.first
-    mine = (parent >= 0) & (bounds == len(graph)) & (first > 0)
-    mine[mine] = bounds[parent[mine]] <= first[mine]
-    rows = first[mine]
-    call = graph.inner[np.maximum(rows - 1, 0)].astype(np.int64)
-    rows, call = rows[call >= 0], call[call >= 0]
-    is_own = (graph.strand[call] == graph.strand[rows]) & (bounds[graph.region[call]] <= call)
-    found: I64 = rows[is_own]
-    return found
+    chosen = np.flatnonzero((parent >= 0) & (first > 0))
+    call = graph.inner[first[chosen] - 1].astype(np.int64)
+    inside = (call >= 0) & (graph.strand[np.maximum(call, 0)] == graph.strand[first[chosen]])
+    chosen, call = chosen[inside], call[inside]
+    order = np.argsort(parent[chosen], kind="stable")
+    return parent[chosen][order], first[chosen][order], call[order]
 
 
 def _opening_edges(graph: ExecutionGraph) -> Mask:
