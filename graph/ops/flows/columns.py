@@ -18,6 +18,7 @@ from clew.graph.model.graph import I64, ExecutionGraph
 from clew.graph.model.levels import LabelFunction, labels_of, strand_label
 from clew.graph.model.text_templates import templates_of
 from clew.graph.ops.flows.calls import Frames, find_frames
+from clew.graph.ops.flows.clock_offsets import without_offsets
 from clew.graph.ops.flows.order import LEFT_OUT, Ordered, order_flows
 from clew.records.format.event import Kind
 
@@ -55,6 +56,7 @@ def columns_of(graph: ExecutionGraph, requests: I64, level: str | LabelFunction,
         del frames, parent, label
         release()
     columns |= _calls(of, order)
+    without_offsets(graph, order.first, columns)
     columns["errors"] = _errors(of.failures, order, columns)
     response = of.total[roots]
     start = of.begin[roots] + graph.info.started
