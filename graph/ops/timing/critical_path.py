@@ -16,8 +16,10 @@ from math import inf, isfinite
 import numpy as np
 import numpy.typing as npt
 
+from clew.graph.model.array_utils import expand
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.model.levels import LabelFunction, Labels, labels_of
+from clew.graph.ops.diff import duration
 from clew.graph.ops.facts import unfollowed
 from clew.graph.ops.slicing.interval import Slice
 from clew.graph.ops.timing.backward_pass import NO_PIECES, Pieces, Walker, extent_of
@@ -30,6 +32,8 @@ from clew.records.errors import ClewError
 I64 = npt.NDArray[np.int64]
 
 MOST_LIMITS = 3
+LEAST_OUTSIDE = 0.05
+"""The least share of a path in work of others that is worth a sentence."""
 NOT_RECORDED = "not recorded"
 """The label of time that the path cannot explain: nothing that was recorded led to what came after it."""
 
@@ -84,8 +88,10 @@ class CriticalPath:
     since_ns: int | None = None
     """The start time requested for the path, or None for the whole path."""
     limits: tuple[str, ...] = ()
-    """Sentences about what the path lacks. It begins only after code that was not followed, and is empty if it ends
-    inside such code; time before its beginning that was not recorded is a segment of its own.
+    """Sentences about the choice of the path, the work of others on it, and what it lacks.
+
+    It begins only after code that was not followed, and is empty if it ends inside such code; time before its beginning
+    that was not recorded is a segment of its own.
     """
     after_ns: int | None = None
     """The time at which the pieces begin: `since_ns`, or later, after code that was not followed."""
@@ -218,7 +224,23 @@ def path_of_call(
     def walk(since_ns: int | None) -> Pieces:
         return paths.to(end, flow, began if since_ns is None else since_ns)
 
-    return _followed(graph, level, end, began, walk)
+    path = _followed(graph, level, end, began, walk)
+    return replace(path, limits=(*path.limits, *_outside(path, flow)))
+
+
+def _outside(path: CriticalPath, flow: Flow) -> tuple[str, ...]:
+    """Return a sentence about the path's time outside the flow of its call, none for a path that stays in it."""
+    graph, pieces = path.graph, path.pieces
+    low, high = expand(pieces.low, pieces.stop - 1), expand(pieces.low + 1, pieces.stop)
+    length = graph.ts[high] - np.maximum(graph.ts[low], path.since_ns or 0)
+    chosen = ~flow.holds(low) & (length > 0)
+    total = int(length[chosen].sum())
+    if not total or total < LEAST_OUTSIDE * path.total_ns:
+        return ()
+    labels = labels_of(graph, "function")
+    codes, place = np.unique(gap_codes(graph, labels, low[chosen], high[chosen]), return_inverse=True)
+    most = int(codes[np.argmax(np.bincount(place, length[chosen]))])
+    return (f"For {duration(total)} the path is in work of others that it waited for, most of it {labels.name(most)}.",)
 
 
 def _followed(

@@ -142,6 +142,7 @@ def test_path_has_the_holder_of_a_lock_from_before_the_request(run):
         ("critical", 910, 1000, 40),
         ("get", 1000, 1100, 0),
     ]
+    assert path.limits == ("For 810 ns the path is in work of others that it waited for, most of it app:store.",)
 
 
 def test_path_has_the_holder_of_a_later_request_only_during_the_wait(run):
@@ -189,6 +190,7 @@ def test_part_of_a_wait_that_nothing_explains_is_not_recorded(run):
     ]
     assert path.limits == (
         "Nothing that was recorded led to app:work in worker; the time before it is *not recorded*.",
+        "For 510 ns the path is in work of others that it waited for, most of it app:work.",
     )
     assert NOT_RECORDED in {segment.label for segment in path.project("process").segments}
     assert path.slacks() and path.what_if("app:work", 50).total_ns == 1000
