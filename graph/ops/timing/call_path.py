@@ -159,16 +159,19 @@ def _opening_edges(graph: ExecutionGraph) -> Mask:
 
 
 def _find_opening_edges(graph: ExecutionGraph) -> Mask:
-    first, last = graph.regions.first, graph.regions.last
-    up_to = np.zeros(len(first), np.int64)
-    is_root = graph.regions.kind == RegionKind.ROOT
-    for kinds, of in ((ROOT_OPENING, is_root), (OPENING, ~is_root)):
-        table = np.ones(256, bool)
-        table[[int(kind) for kind in kinds]] = False
-        others = np.append(np.flatnonzero(table[graph.kind]), len(graph))
-        up_to[of] = others[np.searchsorted(others, first[of])] - 1
+    last, up_to = graph.regions.last, graph.regions.first.astype(np.int64) - 1
+    wanted = np.zeros((2, 256), bool)
+    for row, kinds in enumerate((OPENING, ROOT_OPENING)):
+        wanted[row, [int(kind) for kind in kinds]] = True
+    is_root = (graph.regions.kind == RegionKind.ROOT).astype(np.int64)
+    # An opening has few records, so only they are read, and not the whole graph.
+    growing = np.flatnonzero(up_to < last)
+    while len(growing):
+        growing = growing[wanted[is_root[growing], graph.kind[up_to[growing] + 1]]]
+        up_to[growing] += 1
+        growing = growing[up_to[growing] < last[growing]]
     target = graph.edge_dst
-    opens_it: Mask = (graph.kind[target] != Kind.ACQUIRE) & (target <= np.minimum(up_to, last)[graph.region[target]])
+    opens_it: Mask = (graph.kind[target] != Kind.ACQUIRE) & (target <= up_to[graph.region[target]])
     opens_it &= graph.region[graph.edge_src] != graph.region[target]
     return opens_it
 
@@ -178,10 +181,6 @@ class CallPaths:
 
     def __init__(self, walker: Walker) -> None:
         self.walker = walker
-        graph = walker.graph
-        # By time, so that the edges of one call are a range.
-        self._order = np.argsort(graph.ts[graph.edge_dst], kind="stable")
-        self._times = graph.ts[graph.edge_dst][self._order]
 
     def to(self, event: int, flow: Flow, since_ns: int) -> Pieces:
         """Return the path from a time to an event of the flow of a call that began then. The first piece begins later
@@ -190,8 +189,9 @@ class CallPaths:
         graph = self.walker.graph
         if not flow.contains(event):
             return self.walker.back(event, since_ns)
-        low, high = np.searchsorted(self._times, (since_ns, graph.ts[event]), "right").tolist()
-        left = _Left(graph, flow, self._order[low:high])
+        order, times = _edges_by_time(graph)
+        low, high = np.searchsorted(times, (since_ns, graph.ts[event]), "right").tolist()
+        left = _Left(graph, flow, order[low:high].astype(np.int64))
         parts: list[Pieces] = []
         with self.walker.restricted() as restricted:
             restricted.forbid(left.needless())
@@ -240,9 +240,9 @@ class _Left:
 
     def _waits(self, edges: I64) -> I64:
         """Return a number per edge; edges with equal numbers ended one wait, or opened one region."""
-        graph, target = self.graph, self.graph.edge_dst[edges]
-        region = graph.region[target].astype(np.int64)
-        return np.where(_opening_edges(graph)[edges], -1 - region, _runs(graph)[target])
+        graph = self.graph
+        region = graph.region[graph.edge_dst[edges]].astype(np.int64)
+        return np.where(_opening_edges(graph)[edges], -1 - region, _runs(graph)[edges].astype(np.int64))
 
     def first_of(self, pieces: Pieces) -> int:
         """Return the first piece that the path enters from outside of the flow; -1 if the path returns to the flow
@@ -267,12 +267,23 @@ class _Left:
         return row if is_own and self.flow.contains(row) else -1
 
 
-def _runs(graph: ExecutionGraph) -> I64:
-    """Return a number per event; events of a strand with only passive records between them have equal numbers."""
+def _edges_by_time(graph: ExecutionGraph) -> tuple[npt.NDArray[np.uint32], I64]:
+    """Return the edges in the order of the times of their targets, so that those of one call are a range, and the times."""
+    return cached(graph, "edges by time", lambda: _sort_edges(graph))
+
+
+def _sort_edges(graph: ExecutionGraph) -> tuple[npt.NDArray[np.uint32], I64]:
+    times = graph.ts[graph.edge_dst]
+    order = np.argsort(times, kind="stable")
+    return order.astype(np.uint32), times[order]
+
+
+def _runs(graph: ExecutionGraph) -> npt.NDArray[np.uint32]:
+    """Return a number per edge; edges have equal numbers if only passive records of one strand are between their targets."""
     return cached(graph, "runs of passive records", lambda: _find_runs(graph))
 
 
-def _find_runs(graph: ExecutionGraph) -> I64:
+def _find_runs(graph: ExecutionGraph) -> npt.NDArray[np.uint32]:
     begins = ~passive_kinds()[graph.kind]
     begins[[strand.start for strand in graph.strands if strand.start < len(graph)]] = True
-    return np.cumsum(begins)
+    return np.cumsum(begins, dtype=np.uint32)[graph.edge_dst]
