@@ -103,6 +103,7 @@ NEEDS_SLICE = "a critical path needs a slice: write run.events.where(…).slice(
 
 NODE_FIELDS = (
     "id", "label", "kind", "events", "calls", "self_ns", "total_ns", "waiting_ns", "errors", "first_ns", "last_ns", "process",
+    "processor_ns", "gil_ns", "blocked_ns",
 )  # fmt: skip
 SEGMENT_FIELDS = ("label", "start", "end", "self_ns", "wait_ns", "slack_ns", "first_event", "last_event")
 COST_FIELDS = ("label", "cost", "start", "end", "first_event", "last_event")

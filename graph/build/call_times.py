@@ -21,7 +21,7 @@ Mask = npt.NDArray[np.bool_]
 
 _PASSIVE = (
     Kind.EXIT, Kind.UNWIND, Kind.RESUME, Kind.STEP_BEGIN, Kind.RECEIVE, Kind.JOIN, Kind.ACQUIRE, Kind.SCOPE_BEGIN,
-    Kind.PAYLOAD, Kind.REQUEST, Kind.NAME, Kind.WAIT, Kind.WAKE, Kind.EXCEPTION, Kind.CANCEL,
+    Kind.PAYLOAD, Kind.REQUEST, Kind.NAME, Kind.WAIT, Kind.WAKE, Kind.EXCEPTION, Kind.CANCEL, Kind.PAUSE,
 )  # fmt: skip
 """The kinds that a strand records after a wait, before it continues its work."""
 
@@ -39,7 +39,8 @@ def idle_gaps(
     """Return, per event, whether the time until the strand's next event is not work of the running call.
 
     It is not if another strand ran on the thread meanwhile or the strand was suspended, i.e. if the strand's next record is not
-    the thread's next one (by `sequence`). It is not between two scopes that a loop runs either (`by_loop`, per site).
+    the thread's next one (by `sequence`). It is not between two scopes that a loop runs either (`by_loop`, per site),
+    nor where the thread did not run (PAUSE).
     """
     idle = np.zeros(len(kind), bool)
     kernels.idle(

@@ -7,6 +7,7 @@ MODULES = {
     "http": "http",
     "locks": "locks",
     "outputs": "facts.outputs",
+    "pauses": "facts.pauses",
     "processes": "processes.subprocess",
     "queues": "queues",
     "redis_values": "databases.redis_values",

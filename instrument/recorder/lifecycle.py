@@ -24,6 +24,7 @@ from clew.records.fast_namedtuple import NamedTuple
 from clew.records.format.event import Kind
 from clew.records.format.header import INFO_MAX
 from clew.records.format.keys import KeySource, process_end
+from clew.records.plan.default_plan import PAUSES
 from clew.records.plan.plan import Plan
 from clew.records.run.directory import CAUSE_VARIABLE, REFUSED, TRACE_SUFFIX, boot_id, host_name
 
@@ -290,6 +291,7 @@ def _info() -> bytes:
         "cwd": _cwd(),
         "python": sys.version.split()[0],
         "recorder": "c",
+        "pauses": core.pause_source() if PAUSES in _plan.adapters else "",
     }
     for name in ("argv", "cwd", "executable", "host"):
         text = json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")

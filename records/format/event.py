@@ -34,6 +34,8 @@ bytes, not by time."""
 
 FLAG_BACK = 32
 """Extension flag of a SEND: the item was taken from the same queue before and now goes back to it, as in a pool."""
+DELAY_BITS = 48
+"""The bits of a PAUSE's key that are nanoseconds."""
 
 
 class Kind(enum.IntEnum):
@@ -87,6 +89,9 @@ class Kind(enum.IntEnum):
     GIVEN = 38  # the call got the object `key` as its parameter or closure variable `channel`
     # A row of a database or a key of a server, by which processes share a state; see `clew.records.format.stored_states`.
     ACCESS = 39  # the stored state `key` is read or written, or a transaction of the connection `key` ends
+    # The thread did not run from here until its next record. The lower `DELAY_BITS` of `key` are the ns of that in which it was
+    # ready and waited for a processor; the bits above are the times that it blocked.
+    PAUSE = 40
 
     # Definitions; only in definition chunks, with `site` 0 and the defined id in `key`.
     SITE = 64  # text is JSON, see `SiteInfo`
@@ -98,7 +103,7 @@ class Kind(enum.IntEnum):
 
 FACTS = frozenset({
     Kind.WAIT, Kind.WAKE, Kind.HOLD, Kind.RETURN, Kind.EXCEPTION, Kind.CANCEL, Kind.ENDED, Kind.OUTPUT, Kind.WRITE, Kind.GIVEN,
-    Kind.ACCESS,
+    Kind.ACCESS, Kind.PAUSE,
 })  # fmt: skip
 CALLS = frozenset({Kind.ENTER, Kind.EXIT, Kind.UNWIND, Kind.SUSPEND, Kind.RESUME})
 

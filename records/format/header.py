@@ -69,7 +69,8 @@ FLAG_PACKED = 1
 """Header flag: the process has ended and all its chunks are in compressed files."""
 INFO_OFFSET = 256
 INFO_MAX = RING_OFFSET - INFO_OFFSET - 4
-"""`u32` length, then that many bytes of JSON: host, boot_id, executable, argv, cwd, python, recorder ("c" or "python")."""
+"""`u32` length, then that many bytes of JSON: host, boot_id, executable, argv, cwd, python, recorder ("c" or "python"),
+pauses (the source of PAUSEs, "" for none)."""
 
 CHUNK_HEADER = struct.Struct("<IHHQIIQQ")
 """magic, kind, reserved, native thread id, thread serial (unique in the process, from 1), the chunk's number in the

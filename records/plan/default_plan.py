@@ -8,8 +8,10 @@ from clew.records.plan.plan import LogCapture, Plan, Rule, Target
 
 OUTPUTS = "outputs"
 """The adapter that records lines on the descriptors 1 and 2."""
-FACTS = ("exceptions", OUTPUTS)
-"""Adapters of every plan, unless it says otherwise: exceptions, and lines that the program writes."""
+PAUSES = "pauses"
+"""The adapter that records when threads do not run."""
+FACTS = ("exceptions", OUTPUTS, PAUSES)
+"""Adapters of every plan, unless it says otherwise: exceptions, lines that the program writes, pauses of threads."""
 ADAPTERS = (
     "threads", "locks", "callbacks", "executors", "queues", "tasks", "processes", "http", "sockets", "redis_values",
     "sqlite_locks", *FACTS,

@@ -13,7 +13,8 @@ from clew.graph.model.graph import ExecutionGraph, RegionKind
 from clew.graph.ops.diagnoses.words import kind_of
 from clew.graph.ops.facts.facts import Facts
 from clew.graph.ops.find_events import exception_name
-from clew.records.format.event import EdgeKind, Kind
+from clew.graph.ops.timing.pauses import pause_ns
+from clew.records.format.event import DELAY_BITS, EdgeKind, Kind
 from clew.records.format.facts import Cancel, Ended, Exception_, Wake, load
 from clew.server.text import units
 from clew.server.text.mechanisms import mechanism
@@ -26,7 +27,7 @@ NODE_KINDS: dict[int, str] = {
     Kind.DEFINE: "state", Kind.USE: "state", Kind.SCOPE_BEGIN: "scope", Kind.SCOPE_END: "scope", Kind.REQUEST: "request",
     Kind.LOG: "log", Kind.MARK: "mark", Kind.ENTITY: "entity", Kind.PAYLOAD: "payload", Kind.GAP: "gap",
     Kind.NAME: "mark", Kind.WAIT: "sync", Kind.WAKE: "sync", Kind.HOLD: "sync", Kind.RETURN: "sync", Kind.EXCEPTION: "error",
-    Kind.CANCEL: "error", Kind.ENDED: "error", Kind.OUTPUT: "log",
+    Kind.CANCEL: "error", Kind.ENDED: "error", Kind.OUTPUT: "log", Kind.PAUSE: "sync",
 }  # fmt: skip
 
 
@@ -102,6 +103,10 @@ def event_title(graph: ExecutionGraph, event: int) -> str:
             return f"{who} took {kind_of(channel)}"
         case Kind.RETURN:
             return f"{who} gave {kind_of(channel)} back"
+        case Kind.PAUSE:
+            delay = graph.key(event) & (1 << DELAY_BITS) - 1
+            waited = f", of it {units.duration(delay)} for a processor" if delay else ""
+            return f"{who} did not run for {units.duration(pause_ns(graph, event))}{waited}"
         case Kind.CANCEL:
             cancel = load(Cancel, graph.text(event))
             return f"{who} cancelled {cancel.target or 'a task'}" + (" (a time limit)" if cancel.deadline else "")

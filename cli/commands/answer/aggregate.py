@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +19,9 @@ from clew.cli.output.options import (
     workspace_option,
 )
 from clew.records.errors import ClewError
+
+if TYPE_CHECKING:
+    from clew.graph.ops.aggregation.aggregate import AggregateNode
 
 SORTS = {
     "self": "self_ns",
@@ -85,6 +89,9 @@ def aggregate(
                 "selfNs": node.self_ns,
                 "totalNs": node.total_ns,
                 "waitingNs": node.waiting_ns,
+                "processorNs": node.processor_ns,
+                "gilNs": node.gil_ns,
+                "blockedNs": node.blocked_ns,
                 "counted": node.counted,
                 "errors": node.errors,
                 "location": {"path": node.location[0], "line": node.location[1]} if node.location else None,
@@ -113,9 +120,24 @@ def aggregate(
     show(grid)
     if len(nodes) > rows:
         click.echo(f"and {len(nodes) - rows:,} more; use --rows to show more")
+    if pauses := _pauses(nodes):
+        click.echo(pauses)
     counted = sum(node.counted for node in nodes) + summed.unplaced
     if counted:
         where = f"; {summed.unplaced:,} of them belong to no row" if summed.unplaced else ""
         calls = units.count(counted, "counted call")
         click.echo(f"the times of {calls} are unknown and included in the self time of their callers{where}")
     print_problems(opened)
+
+
+def _pauses(nodes: list[AggregateNode]) -> str:
+    """Return which part of the waiting has no edge, by what was waited for; "" for none."""
+    from clew.server.text import units
+
+    kinds = {
+        "a processor": sum(node.processor_ns for node in nodes),
+        "the GIL": sum(node.gil_ns for node in nodes),
+        "sleep or I/O": sum(node.blocked_ns for node in nodes),
+    }
+    told = [f"{units.duration(ns)} for {what}" for what, ns in kinds.items() if ns]
+    return f"of the waiting: {', '.join(told)}" if told else ""

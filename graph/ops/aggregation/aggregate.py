@@ -23,6 +23,7 @@ from clew.graph.ops.aggregation.by_region import Condensed, condenser
 from clew.graph.ops.aggregation.edges import CALL, EdgeColumns, EdgeName, edge_name
 from clew.graph.ops.slicing.interval import Slice
 from clew.graph.ops.slicing.two_way import Part
+from clew.graph.ops.timing.pauses import pauses
 
 I64 = npt.NDArray[np.int64]
 
@@ -44,7 +45,7 @@ class AggregateNode:
     total_ns: int
     """Duration of the node's calls, excluding calls made from its own label."""
     waiting_ns: int
-    """The part of `total_ns` that consists of recorded waits and suspensions."""
+    """The part of `total_ns` that consists of waits and suspensions."""
     errors: int
     """Calls that ended with an exception."""
     first_ns: int
@@ -63,6 +64,12 @@ class AggregateNode:
     """File and line of the function, at levels that name code."""
     counted: int = 0
     """The part of `calls` that was only counted, without times, events or edges."""
+    processor_ns: int = 0
+    """Waiting of the node's own code for a processor, because the operating system ran something else."""
+    gil_ns: int = 0
+    """Its waiting for the GIL, inferred: see `clew.graph.ops.timing.pauses`."""
+    blocked_ns: int = 0
+    """Its waiting that no record explains: sleep and I/O."""
     value: Any = None
     """The result of `reduce`."""
 
@@ -149,6 +156,18 @@ class AggregateGraph:
         np.add.at(arcs["count"], at, edges.count[recorded].astype(np.uint32))
         return arcs
 
+    @cached_property
+    def pauses(self) -> dict[str, I64]:
+        """Return for each node the times in which its own code did not run, by the name of `AggregateNode`'s field."""
+        found = pauses(self.graph)
+        names = ("processor_ns", "gil_ns", "blocked_ns")
+        if not len(found.row) or not len(self.rows):
+            return dict.fromkeys(names, np.zeros(len(self), np.int64))
+        at = np.minimum(np.searchsorted(self.rows, found.row), len(self.rows) - 1)
+        here = self.rows[at] == found.row
+        node = self.node_of_row[at[here]]
+        return {name: np.bincount(node, getattr(found, name)[here], len(self)).astype(np.int64) for name in names}
+
     def __len__(self) -> int:
         return len(self.codes)
 
@@ -201,7 +220,7 @@ class AggregateGraph:
             kind=kind,
             location=self._location(first) if self.labels.located or self.level == "event" else None,
             value=self.reduce(graph, self.events_of(node)) if self.reduce else None,
-            **{name: int(column[node]) for name, column in self.sums.items()},
+            **{name: int(column[node]) for name, column in (self.sums | self.pauses).items()},
         )
 
     def _location(self, event: int) -> tuple[str, int] | None:

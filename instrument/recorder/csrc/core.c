@@ -41,6 +41,7 @@
 #include "queues/simple_queues.h"
 #include "store/clock.h"
 #include "store/lifecycle.h"
+#include "store/pauses.h"
 #include "store/records.h"
 #include "store/sampling.h"
 #include "store/store.h"
@@ -297,6 +298,9 @@ static PyMethodDef methods[] = {
      "watch_outputs(text file, os.write, redact, channel of gaps): record lines of the descriptors 1 and 2."},
     {"mute_outputs", core_mute_outputs, METH_O, "mute_outputs(on): what this thread writes now is recorded otherwise."},
     {"outputs_over", core_outputs_over, METH_NOARGS, "outputs_over(): record this thread's unfinished lines."},
+    {"pause_source", core_pause_source, METH_NOARGS,
+     "pause_source(): what tells here that a thread did not run; '' for nothing."},
+    {"watch_pauses", core_watch_pauses, METH_O, "watch_pauses(on): record when threads do not run."},
     {"waiter", core_waiter, METH_NOARGS, "waiter(): a lock that a condition makes for one wait."},
     {NULL, NULL, 0, NULL},
 };
@@ -324,6 +328,7 @@ static struct PyModuleDef module_definition = {
 
 PyMODINIT_FUNC PyInit__core(void) {
     clock_choose();
+    pause_ready();
     if (probe_ready() < 0 || PyType_Ready(&operand_type) < 0 || PyType_Ready(&ledger_type) < 0 ||
         PyType_Ready(&envelope_type) < 0 || !latch_ready())
         return NULL;

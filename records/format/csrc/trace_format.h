@@ -32,6 +32,7 @@
 #define FLAG_BYTES 8
 #define FLAG_OVER 16
 #define FLAG_BACK 32
+#define DELAY_BITS 48
 
 #define MAX_CHUNK 131072
 #define COUNTS_SIZE 28
@@ -98,6 +99,7 @@ enum kind {
     KIND_WRITE = 37,
     KIND_GIVEN = 38,
     KIND_ACCESS = 39,
+    KIND_PAUSE = 40,
     KIND_SITE = 64,
     KIND_STRING = 65,
     KIND_THREAD = 66,

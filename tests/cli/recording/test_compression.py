@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from clew.cli.output.compression_progress import wait_until_packed
+from clew.records.format.event import Kind
 from clew.records.format.header import HEADER_SIZE
 from clew.records.read.reader import read_run
 from clew.records.run.directory import compressed_files, load_run, trace_files
@@ -47,6 +48,12 @@ def wait_for(condition):
         time.sleep(0.01)
 
 
+def pauses(folder):
+    """Return how often the operating system took the processor, which no test can know before."""
+    events = (event for process in read_run(folder).processes for event in process.events())
+    return sum(event.kind == Kind.PAUSE for event in events)
+
+
 def raw_sizes(folder):
     return {path.stat().st_size for path in trace_files(folder)}
 
@@ -54,7 +61,7 @@ def raw_sizes(folder):
 def test_small_run_is_compressed_at_its_end(shell):
     found, folder = run(shell, 100)
     assert raw_sizes(folder) == {HEADER_SIZE}
-    assert found["events"] == 2 * (1 + 100)
+    assert found["events"] - pauses(folder) == 2 * (1 + 100)
     assert found["notes"] == []
     assert found["bytes"] < 3 * HEADER_SIZE
 
@@ -62,7 +69,7 @@ def test_small_run_is_compressed_at_its_end(shell):
 def test_large_run_is_compressed_while_it_is_live(shell):
     found, folder = run(shell, 300_000)
     assert raw_sizes(folder) == {HEADER_SIZE}
-    assert found["events"] == 2 * (1 + 300_000)
+    assert found["events"] - pauses(folder) == 2 * (1 + 300_000)
     assert found["notes"] == []
     assert found["bytes"] <= 3 * 300_000
 
@@ -82,7 +89,7 @@ def test_run_option_keep_newest_is_part_of_the_plan(shell):
     found, folder = run(shell, 100, options=("--quota", "3MB", "--keep", "newest"))
     plan = json.loads((folder / "plan.json").read_text())
     assert (plan["quota"], plan["keep"]) == (3 << 20, "newest")
-    assert found["events"] == 2 * (1 + 100)
+    assert found["events"] - pauses(folder) == 2 * (1 + 100)
 
 
 class Interrupted:

@@ -39,10 +39,12 @@ bool find_idle(const uint8_t *kind, const uint32_t *site, const void *sequence, 
     for (int64_t strand = 0; strand < strands; strand++)
         for (int64_t row = strand_start[strand]; row + 1 < strand_start[strand + 1]; row++) {
             bool torn = get_row(sequence, wide, row + 1) != get_row(sequence, wide, row) + 1;
-            idle[row] |= torn || kind[row] == KIND_STEP_END;
-            if (kind[row] != KIND_SCOPE_END || kind[row + 1] != KIND_SCOPE_BEGIN) continue;
-            if (site[row] >= sites || site[row + 1] >= sites) return false;
-            idle[row] |= by_loop[site[row]] && by_loop[site[row + 1]];
+            idle[row] |= torn || kind[row] == KIND_STEP_END || kind[row] == KIND_PAUSE;
+            int64_t next = row + 1;
+            while (next + 1 < strand_start[strand + 1] && kind[next] == KIND_PAUSE) next++;
+            if (kind[row] != KIND_SCOPE_END || kind[next] != KIND_SCOPE_BEGIN) continue;
+            if (site[row] >= sites || site[next] >= sites) return false;
+            idle[row] |= by_loop[site[row]] && by_loop[site[next]];
         }
     return true;
 }

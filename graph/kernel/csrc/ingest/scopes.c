@@ -92,7 +92,7 @@ static void end_explicit(Split *split, int64_t row) {
 static int64_t row_before(const Split *split, int64_t row) {
     for (row--; row >= split->start; row--) {
         uint8_t kind = split->kind[row];
-        bool fact = kind >= KIND_WAIT && kind <= KIND_ACCESS;
+        bool fact = kind >= KIND_WAIT && kind <= KIND_PAUSE;
         if (!fact && kind != KIND_PAYLOAD && kind != KIND_RELEASE && kind != KIND_ACQUIRE) return row;
     }
     return -1;

@@ -60,6 +60,7 @@ static inline void write_keyed(uint64_t ticks, uint64_t word, uint64_t key, uint
 
 /* Stores a record with a key: the fast form of `put_extended` for what has no text. */
 static inline void put_keyed(uint64_t word, uint64_t key, uint32_t channel, uint32_t flags) {
+    if (UNLIKELY(pause_seen())) pause_look();
     if (UNLIKELY(flows.on) && !flow_admits(word & 0xFF, word >> 32, key, channel)) return;
     if (UNLIKELY((size_t)(self.end - self.cur) < KEYED_SIZE) && !claim()) return;
     write_keyed(now(), word, key, channel, flags);

@@ -51,10 +51,18 @@ void clock_pair(uint64_t *ticks, uint64_t *nanoseconds) {
     }
 }
 
-uint64_t clock_ns(uint64_t ticks) {
-    if (!clock_cycles) return ticks;
+/* Nanoseconds of a tick, of all the time since the module was loaded; 0 right at its beginning. */
+static double tick_ns(void) {
+    if (!clock_cycles) return 1;
     uint64_t last_ticks, last_ns;
     clock_pair(&last_ticks, &last_ns);
     if (last_ticks <= first_ticks || last_ns <= first_ns) return 0;
-    return (uint64_t)((double)ticks * ((double)(last_ns - first_ns) / (double)(last_ticks - first_ticks)));
+    return (double)(last_ns - first_ns) / (double)(last_ticks - first_ticks);
+}
+
+uint64_t clock_ns(uint64_t ticks) { return (uint64_t)((double)ticks * tick_ns()); }
+
+uint64_t clock_ticks(uint64_t nanoseconds) {
+    double ns = tick_ns();
+    return ns > 0 ? (uint64_t)((double)nanoseconds / ns) : 0;
 }

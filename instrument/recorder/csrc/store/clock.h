@@ -39,4 +39,7 @@ void clock_pair(uint64_t *ticks, uint64_t *nanoseconds);
 /* Nanoseconds that a number of ticks takes. */
 uint64_t clock_ns(uint64_t ticks);
 
+/* Ticks in a number of nanoseconds. */
+uint64_t clock_ticks(uint64_t nanoseconds);
+
 #endif

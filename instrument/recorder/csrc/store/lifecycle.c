@@ -15,11 +15,13 @@
 #include "store/chunks.h"
 #include "store/clock.h"
 #include "store/finished_chunks.h"
+#include "store/pauses.h"
 #include "store/store.h"
 #include "trace_format.h"
 
 void thread_end(void *value) {
     struct thread *thread = value;
+    pause_disarm();
     pthread_mutex_lock(&store.lock);
     if (thread->linked) {
         thread_unlink(thread);
@@ -46,6 +48,7 @@ bool thread_begin(void) {
     store.threads = &self;
     self.linked = true;
     pthread_mutex_unlock(&store.lock);
+    pause_arm();
     return true;
 }
 

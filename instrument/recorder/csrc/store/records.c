@@ -8,6 +8,7 @@
 #include "calls/counting.h"
 #include "store/chunks.h"
 #include "store/lifecycle.h"
+#include "store/pauses.h"
 #include "store/sampling.h"
 #include "store/thread_definition.h"
 
@@ -70,6 +71,7 @@ static COLD bool claim_chunk(void) {
 }
 
 COLD void put_slow(uint64_t word) {
+    if (UNLIKELY(pause_seen())) pause_look();
     if (UNLIKELY(is_watched(&self.flow)) && !flow_admits_plain(word)) return;
     if (self.cur < self.end || claim()) {
         struct record *record = (struct record *)self.cur;
@@ -113,6 +115,7 @@ void put_extended(uint64_t kind, uint64_t site, uint64_t key, uint32_t channel, 
         length = MAX_TEXT;
         flags |= FLAG_TRUNCATED;
     }
+    if (UNLIKELY(pause_seen())) pause_look();
     size_t size = RECORD_SIZE * (1 + slots_for(length));
     if (UNLIKELY(flows.on) && !flow_admits(kind, site, key, channel)) return;
     if ((size_t)(self.end - self.cur) >= size || claim()) {

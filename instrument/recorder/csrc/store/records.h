@@ -1,6 +1,6 @@
 /* Write records into chunks: plain records, records with an extension, and definitions.
  *
- * Invariants: a record's ticks are stored last. `put_fast` is two loads, three stores and the clock, without a lock,
+ * Invariants: a record's ticks are stored last. `put_fast` is four loads, three stores and the clock, without a lock,
  * an allocation, a system call or a Python object, so it can neither fail nor be reentered. */
 #ifndef CLEW_STORE_RECORDS_H
 #define CLEW_STORE_RECORDS_H
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "store/clock.h"
+#include "store/pauses.h"
 #include "store/store.h"
 #include "trace_format.h"
 
@@ -39,7 +40,7 @@ COLD bool claim(void);
 static inline bool put_fast(uint64_t word) {
 #if defined(__x86_64__)
     struct record *record = (struct record *)self.cur;
-    if (UNLIKELY((char *)record >= self.end)) return false;
+    if (UNLIKELY((char *)record >= self.end || pause_seen())) return false;
     __asm__ volatile("prefetchw %0" : : "m"(*((char *)record + AHEAD)));
     __atomic_store_n(&record->word, word, __ATOMIC_RELAXED);
     __atomic_store_n(&record->ticks, __rdtsc(), __ATOMIC_RELEASE);
