@@ -17,6 +17,7 @@ from clew.compare.stats.tests import F64, I64
 from clew.graph.model.graph import ExecutionGraph
 from clew.graph.model.open_run import OpenRun
 from clew.graph.ops.flows.flows import Flows, Mask
+from clew.records.format.event import Kind
 
 
 def exclusive_times(flows: Flows, requests: I64) -> CallTimes:
@@ -49,7 +50,7 @@ def idle_times(flows: Flows, requests: I64, times: CallTimes, *, exclusive: bool
         on_loop[rows] = (loop >= 0) & (loop == loop_of_request[:, None])
     nothing = np.zeros_like(begin)
     delay = np.where(times.delay > 0, begin - start, 0.0)
-    found = CallTimes(begin, end - begin, nothing, waiting, delay, delay.copy())
+    found = CallTimes(begin, end - begin, nothing, waiting, nothing, delay, delay.copy())
     if on_loop.any():
         add_waiting(flows, requests, found, times if exclusive else None)
     return found, on_loop
@@ -88,7 +89,9 @@ class _LoopClocks:
         rows = np.arange(max(len(graph.ts) - 1, 0) if is_task.any() else 0)
         rows = rows[np.isin(thread, thread[is_task])[graph.strand[rows]]]
         rows = rows[graph.strand[rows] == graph.strand[rows + 1]]
-        idle, ts = graph.idle[rows], graph.ts
+        # A task that pauses keeps its loop from running others.
+        paused = is_task[graph.strand[rows]] & (graph.kind[rows] == Kind.PAUSE)
+        idle, ts = graph.idle[rows] & ~paused, graph.ts
         ran, waits = rows[~idle], rows[idle]
         self._busy = {
             number: cumulative_union(ts[of].astype(np.float64), ts[of + 1].astype(np.float64))

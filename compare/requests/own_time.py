@@ -23,6 +23,8 @@ class CallTimes(NamedTuple):
     total: F64
     work: F64
     waiting: F64
+    taken: F64
+    """The time that others had the processor or the GIL. It is part of `total` only."""
     delay: F64
     own: F64
 
@@ -38,12 +40,12 @@ def call_times(flows: Flows, requests: I64, *, exclusive: bool = False) -> CallT
     """
     at = flows.places(int(requests[0]))
     named = np.array([name != "" for name in flows.channels])
-    begin, total, work, waiting, delay = (
+    begin, total, work, waiting, taken, delay = (
         flows.matrix(column, requests).astype(np.float64)
-        for column in ("begin_ns", "total_ns", "self_ns", "waiting_ns", "delay_ns")
+        for column in ("begin_ns", "total_ns", "self_ns", "waiting_ns", "taken_ns", "delay_ns")
     )
     delay[:, 0] = 0  # the delay of the root is before the request
-    found = CallTimes(begin, total, work, waiting, delay, work + delay)
+    found = CallTimes(begin, total, work, waiting, taken, delay, work + delay)
     response = flows.response_ns[requests].astype(np.float64)
     later = _Ends(begin + total, response) if exclusive else None
     _add_waiting(found, response, flows.parent[at], named[flows.channel[at]], later)
@@ -118,7 +120,8 @@ def _add_waiting(
             siblings = _later_siblings(place, parent, start, end, ends)
             first, last = np.hstack((first, *siblings[0])), np.hstack((last, *siblings[1]))
         # A coroutine is suspended while an awaited one is, so that waiting counts twice: the excess over the call's total.
-        overlap = calls.work[:, place] + waiting + calls.total[:, children].sum(1) - calls.total[:, place]
+        known = calls.work[:, place] + waiting + calls.taken[:, place]
+        overlap = known + calls.total[:, children].sum(1) - calls.total[:, place]
         inside = _covered(np.clip(first, low, high), np.clip(last, low, high))
         if running is not None:
             inside = np.maximum(inside, _running_time(running, low[:, 0], high[:, 0]))

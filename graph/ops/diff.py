@@ -1,7 +1,8 @@
 """Compare runs: rank functions (or other labels) by the change of total self time beyond the scatter of their calls.
 
-The self time is work; waiting is compared beside it. Only waits that no recorded work of others explains count: for a
-lock, for instance, but not for a result (see `waits_of_calls`).
+The self time is work, with sleep and I/O; waiting is compared beside it. Only waits that no recorded work of others
+explains count: for a lock, for instance, but not for a result (see `waits_of_calls`). The time in which others had the
+processor or the GIL counts nowhere: it belongs to the machine.
 
 Four calls of one second each vary by more than a thousand calls of one millisecond do, especially on a busy machine.
 A ranking by the raw change would always list the longest waits first.
@@ -28,6 +29,7 @@ import numpy.typing as npt
 from clew.graph.ops.aggregation.aggregate import AggregateGraph, AggregateNode
 from clew.graph.ops.aggregation.call_rates import CallRates, RateChange, call_rates, joined, rate_changes
 from clew.graph.ops.aggregation.waits import waits_of_calls
+from clew.graph.ops.timing.pauses import pauses
 from clew.records.errors import ClewError
 from clew.records.format.event import Kind
 
@@ -50,6 +52,8 @@ STRETCHES = 10
 WAITS = 1.5
 """Minimum factor, or its inverse, between waits: they scatter more than work."""
 COUNTED_NAMED = 3
+TAKEN, TAKEN_NS = 0.05, 10_000_000
+"""The time that others had the processor is mentioned if it is this share of the total, and this long."""
 DOUBT = 0.25
 """The scatter of a label's calls includes one hypothetical call at this share of the mean away from it, because a
 single call does not show any scatter.
@@ -76,6 +80,9 @@ class DiffRow:
     counted_before: float = 0
     """The calls before that were only counted; their times are missing."""
     counted_after: float = 0
+    blocked_before_ns: float = 0
+    """The part of `self_before_ns` in which the code slept or waited for I/O."""
+    blocked_after_ns: float = 0
 
     @property
     def counted(self) -> float:
@@ -166,6 +173,8 @@ class Diff:
     total_after_ns: float
     runs: tuple[int, int] = (1, 1)
     """The number of runs on each side."""
+    taken: tuple[float, float] = (0, 0)
+    """The time, in ns on each side, in which the code would have run, but others had the processor or the GIL."""
 
     def findings(self) -> list[DiffRow]:
         """Return the rows that changed by more than noise, largest change first."""
@@ -235,12 +244,19 @@ class Diff:
         if not self.rows:
             return ""
         text = f"ordered by the change beyond the scatter of the {'calls' if self.runs == (1, 1) else 'runs and calls'}"
+        if any(ns >= TAKEN_NS and ns >= TAKEN * of for ns, of in zip(self.taken, self._totals, strict=True)):
+            before, after = map(duration, self.taken)
+            text += f"; time in which others had the processor or the GIL is left out: {before} before, {after} after"
         largest = max(self.rows, key=lambda row: abs(row.delta_ns))
         if abs(largest.delta_ns) <= abs(self.rows[0].delta_ns):
             return text
         change = f"{'+' if largest.delta_ns > 0 else '−'}{duration(abs(largest.delta_ns))}"
         within = f"{duration(largest.certain_ns)} of it" if largest.certain_ns else "none of it"
         return f"{text}; the largest change, {change} of {largest.label}, has {within} beyond"
+
+    @property
+    def _totals(self) -> tuple[float, float]:
+        return self.total_before_ns, self.total_after_ns
 
     def _counted_calls_of(self, label: str) -> list[str]:
         """Return the labels that `label` calls and whose calls were only counted, so that their time is part of its
@@ -261,6 +277,9 @@ class Diff:
             others = "faster" if row.delta_ns > 0 else "slower"
             share = f" ({percent} % of the change)" if percent <= 100 else f" (others got {others} meanwhile)"
         in_all = f"{'+' if row.delta_ns > 0 else '−'}{duration(abs(row.delta_ns))} in all{share}"
+        blocked = row.blocked_after_ns - row.blocked_before_ns
+        if 2 * abs(blocked) >= abs(row.delta_ns) and (blocked > 0) == (row.delta_ns > 0):
+            in_all += f", {duration(min(abs(blocked), abs(row.delta_ns)))} of it in sleep or I/O"
         inside = self._counted_calls_of(row.label)
         if row.counted or inside:
             direction = "more" if row.delta_ns > 0 else "less"
@@ -328,6 +347,7 @@ def diff_of_runs(before: Sequence[AggregateGraph], after: Sequence[AggregateGrap
         total_before_ns=sum(row.self_before_ns for row in rows),
         total_after_ns=sum(row.self_after_ns for row in rows),
         runs=(len(before), len(after)),
+        taken=(sum(mean.taken_ns for mean in a.means.values()), sum(mean.taken_ns for mean in b.means.values())),
     )
 
 
@@ -369,7 +389,9 @@ def _sums(graph: AggregateGraph) -> dict[str, _Sums]:
     order = np.lexsort((graph.graph.ts[enter], graph.node_of_row[enters]))
     call, node = call[order], graph.node_of_row[enters][order]
     first = np.searchsorted(node, np.arange(len(graph) + 1))
-    work = graph.graph.calls.self_ns[call].astype(np.float64)
+    found = pauses(graph.graph)
+    blocked = found.of_calls(found.blocked_ns, len(graph.graph.calls.enter))
+    work = (graph.graph.calls.self_ns[call] + blocked[call]).astype(np.float64)
     waits = waits_of_calls(graph.graph, unexplained=True)[call].astype(np.float64)
     variances = [_variances(values, first) for values in (work, waits)]
     total = np.bincount(node, waits, len(graph))
@@ -403,12 +425,19 @@ def _variances(values: F64, first: I64) -> F64:
     return np.asarray(np.nan_to_num(variance))
 
 
+def _with_blocked(node: AggregateNode) -> AggregateNode:
+    """Return a node whose `self_ns` is the time to compare."""
+    return replace(node, self_ns=node.self_ns + node.blocked_ns)
+
+
 @dataclass(frozen=True)
 class _Mean:
     """The means of a label over all runs of one side, including the runs that lack the label."""
 
     calls: float
     counted: float
+    blocked_ns: float
+    taken_ns: float
     self_ns: _Time
     waits_ns: _Time
 
@@ -421,7 +450,7 @@ class _Time(NamedTuple):
     """The sum over the runs of the squared distances from the mean."""
 
 
-_NONE = _Mean(0, 0, _Time(0, 0, 0), _Time(0, 0, 0))
+_NONE = _Mean(0, 0, 0, 0, _Time(0, 0, 0), _Time(0, 0, 0))
 
 
 @dataclass(frozen=True)
@@ -440,7 +469,7 @@ class _Side:
         found: dict[str, list[tuple[AggregateNode, _Sums]]] = {}
         for graph in by_label:
             sums = _sums(graph)
-            for node in graph.nodes:
+            for node in map(_with_blocked, graph.nodes):
                 found.setdefault(node.label, []).append((node, sums[node.label]))
         nodes, means = {}, {}
         for label, seen in found.items():
@@ -455,6 +484,8 @@ def _mean(seen: Sequence[tuple[AggregateNode, _Sums]], runs: int) -> _Mean:
     return _Mean(
         calls=_share(sum(node.calls for node, _ in seen), runs),
         counted=_share(sum(node.counted for node, _ in seen), runs),
+        blocked_ns=_share(sum(node.blocked_ns for node, _ in seen), runs),
+        taken_ns=_share(sum(node.processor_ns + node.gil_ns for node, _ in seen), runs),
         self_ns=_time([node.self_ns for node, _ in seen], [sums.self_variance for _, sums in seen], runs),
         waits_ns=_time([sums.waits_ns for _, sums in seen], [sums.waits_variance for _, sums in seen], runs),
     )
@@ -504,6 +535,8 @@ def _row(node: DiffNode, a: _Side, b: _Side, rate: RateChange | None) -> DiffRow
         location=location,
         counted_before=old.counted,
         counted_after=new.counted,
+        blocked_before_ns=old.blocked_ns,
+        blocked_after_ns=new.blocked_ns,
         deviation_ns=_deviation(old.self_ns, new.self_ns, runs_of_sides),
         waits_before_ns=old.waits_ns.mean,
         waits_after_ns=new.waits_ns.mean,

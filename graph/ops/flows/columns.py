@@ -20,6 +20,7 @@ from clew.graph.model.text_templates import templates_of
 from clew.graph.ops.flows.calls import Frames, find_frames
 from clew.graph.ops.flows.clock_offsets import without_offsets
 from clew.graph.ops.flows.order import LEFT_OUT, Ordered, order_flows
+from clew.graph.ops.timing.pauses import pauses
 from clew.records.format.event import Kind
 
 I32 = npt.NDArray[np.int32]
@@ -48,7 +49,10 @@ def columns_of(graph: ExecutionGraph, requests: I64, level: str | LabelFunction,
         if level != "function":
             parent, mine = _merge(parent, label, roots)
             of = of._replace(
-                work=_summed(mine, of.work), waiting=_summed(mine, of.waiting), failures=_summed(mine, of.failed)
+                work=_summed(mine, of.work),
+                waiting=_summed(mine, of.waiting),
+                taken=_summed(mine, of.taken),
+                failures=_summed(mine, of.failed),
             )
         order = order_flows(parent, label, of.begin, labels, roots, coalesce=coalesce)
         columns = _logs(frames, order, mine) | _requests(graph, requests, order) | _names(frames, labels)
@@ -70,6 +74,7 @@ class _Own(NamedTuple):
     total: I64
     work: I64
     waiting: I64
+    taken: I64
     failed: Mask
     failures: npt.NDArray[Any]
     """The number of failed calls among those that the frame represents."""
@@ -94,22 +99,41 @@ def _own(frames: Frames, label: I32) -> _Own:
     failed[: frames.calls][ended] = graph.kind[calls.exit[ended]] == Kind.UNWIND
     begin = graph.ts[calls.enter]
     if not len(visits.region):
-        return _Own(begin, calls.total_ns, calls.self_ns, calls.waiting_ns, failed, failed, *more)
+        work, waiting, taken = _without_pauses(frames, calls.self_ns, calls.waiting_ns)
+        return _Own(begin, calls.total_ns, work, waiting, taken, failed, failed, *more)
     first, last = graph.regions.first[visits.region], graph.regions.last[visits.region]
     exits = np.where(visits.call >= 0, calls.exit[np.maximum(visits.call, 0)] if frames.calls else -1, -1)
     here = np.flatnonzero(exits >= 0)
     here = here[graph.region[exits[here]] == visits.region[here]]
     failed[frames.calls + here] = graph.kind[exits[here]] == Kind.UNWIND
-    own, waiting = _times_of_visits(frames)
+    work, waiting = (
+        np.concatenate(pair) for pair in zip((calls.self_ns, calls.waiting_ns), _times_of_visits(frames), strict=True)
+    )
+    work, waiting, taken = _without_pauses(frames, work, waiting)
     return _Own(
         np.concatenate((begin, graph.ts[first])),
         np.concatenate((calls.total_ns, graph.ts[last] - graph.ts[first])),
-        np.concatenate((calls.self_ns, own)),
-        np.concatenate((calls.waiting_ns, waiting)),
+        work,
+        waiting,
+        taken,
         failed,
         failed,
         *more,
     )
+
+
+def _without_pauses(frames: Frames, work: I64, waiting: I64) -> tuple[I64, I64, I64]:
+    """Return the frames' work with their unexplained waiting, their explained waiting, and the time that others took."""
+    found = pauses(frames.graph)
+    frame = frames.at(found.row)
+    inside = frame >= 0
+    taken, blocked = (
+        np.bincount(frame[inside], column[inside], len(frames)).astype(np.int64)
+        for column in (found.taken_ns, found.blocked_ns)
+    )
+    taken = np.minimum(taken, waiting)
+    blocked = np.minimum(blocked, waiting - taken)
+    return work + blocked, waiting - taken - blocked, taken
 
 
 def _times_of_visits(frames: Frames) -> tuple[I64, I64]:
@@ -212,14 +236,21 @@ def _calls(of: _Own, order: Ordered) -> dict[str, Any]:
         "total_ns": of.total[frame],
         "self_ns": of.work[frame],
         "waiting_ns": of.waiting[frame],
+        "taken_ns": of.taken[frame],
         "delay_ns": of.delay[frame],
         "failed": of.failed[frame],
         "event": of.event[frame],
         "repeats": np.broadcast_to(np.int32(1), len(frame)),
     }
     if len(order.again):
-        sums = (("total_ns", of.total), ("self_ns", of.work), ("waiting_ns", of.waiting), ("delay_ns", of.delay))
-        for name, column in sums:
+        sums = {
+            "total_ns": of.total,
+            "self_ns": of.work,
+            "waiting_ns": of.waiting,
+            "taken_ns": of.taken,
+            "delay_ns": of.delay,
+        }
+        for name, column in sums.items():
             np.add.at(columns[name], order.where, column[order.again])
         columns["failed"][order.where[of.failed[order.again]]] = True
         columns["repeats"] = 1 + np.bincount(order.where, minlength=len(frame)).astype(np.int32)

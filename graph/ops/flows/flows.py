@@ -74,7 +74,11 @@ class Flows:
     """The time since the request's root began."""
     total_ns: I64
     self_ns: I64
+    """The work of the call, with its waiting that no record explains: sleep and I/O."""
     waiting_ns: I64
+    """The waiting that an edge or a suspension explains."""
+    taken_ns: I64
+    """The time in which the call would have worked, but others had the processor or the GIL."""
     delay_ns: I64
     """The time on the edge: from the cause to the call's beginning, and for an answer from its sending to the wait
     for it.
@@ -190,8 +194,8 @@ class Flows:
 
 _OF_REQUESTS = ("request", "run", "name", "start_ns", "response_ns", "category", "errors")
 _OF_CALLS = (
-    "label", "parent", "channel", "instance", "begin_ns", "total_ns", "self_ns", "waiting_ns", "delay_ns", "failed", "event",
-    "repeats",
+    "label", "parent", "channel", "instance", "begin_ns", "total_ns", "self_ns", "waiting_ns", "taken_ns", "delay_ns", "failed",
+    "event", "repeats",
 )  # fmt: skip
 _OF_LOGS = ("log_template", "log_level", "log_event")
 _CODES = {
@@ -247,7 +251,7 @@ def _nothing() -> Flows:
     i, j = np.int32, np.int64
     return Flows(
         (), (), (), (), (), (), (), no(j), no(i), no(i), no(j), no(j), no(i), np.zeros(1, j), no(i), no(i), no(i), no(i), no(i),
-        no(j), no(j), no(j), no(j), no(j), no(bool), no(i), no(i), no(j), no(i), no(i), no(j),
+        no(j), no(j), no(j), no(j), no(j), no(j), no(bool), no(i), no(i), no(j), no(i), no(i), no(j),
     )  # fmt: skip
 
 
