@@ -18,7 +18,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from recording import facts, whole, writes
+from recording import facts, pauses, whole, writes
 from recording.documented import ADDED, DOCUMENT, RATIO, rewrite
 from recording.report import Row, machine, report
 from recording.rounds import Cost, Pairs, Worker, costs_of, measure
@@ -33,7 +33,7 @@ EXAMPLES = """examples:
                                                    on this and two more interpreters, into the tables of docs/recording.md
 """
 
-MEASURES = {**whole.MEASURES, "facts": facts.facts, "writes": writes.writes}
+MEASURES = {**whole.MEASURES, "facts": facts.facts, "writes": writes.writes, "pauses": pauses.pauses}
 VERSION = sys.version_info[:2]
 CLEW, VIZTRACER, MONITORING, IDLE = "clew", "VizTracer", "sys.monitoring", "idle probes"
 TRACERS = (CLEW, VIZTRACER, "cProfile", "decorator", "OpenTelemetry span", IDLE)
