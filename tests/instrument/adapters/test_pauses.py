@@ -94,7 +94,7 @@ def test_program_that_sleeps_does_not_work(recorded):
     nap = nodes(run)["nap"]
     assert nap.self_ns < 20 * MS
     assert nap.waiting_ns >= 190 * MS
-    assert nap.blocked_ns >= 190 * MS
+    assert nap.blocked_ns >= 150 * MS
 
 
 @no_area
@@ -146,7 +146,7 @@ os.wait()
     assert len(run.processes) == 2
     found = nodes(run)
     for name in ("in_thread", "in_child"):
-        assert found[name].blocked_ns >= 45 * MS
+        assert found[name].waiting_ns >= 45 * MS
         assert found[name].self_ns < 20 * MS
 
 

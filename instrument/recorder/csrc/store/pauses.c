@@ -25,6 +25,7 @@
 #define LEAST_NS 2000u     /* shorter pauses are no longer than the look at them */
 #define UNCLEAR_NS 200000u /* from here on it is worth 6 us to learn what a thread that blocked waited for afterwards */
 
+#define LOOKS 3
 #define MOST_DELAY ((1ull << DELAY_BITS) - 1)
 #define MOST_TIMES ((1ull << (64 - DELAY_BITS)) - 1)
 
@@ -130,8 +131,8 @@ void pause_arm(void) {
     int before = errno;
     int64_t delay = delay_read();
     mine.delay = delay > 0 ? (uint64_t)delay : 0;
-    look_again();
     latch_close();
+    look_again();
     errno = before;
 }
 
@@ -180,32 +181,34 @@ static void pause_put(uint64_t ticks, uint64_t off, uint64_t delay, uint64_t blo
     self.cur += 2 * RECORD_SIZE;
 }
 
+/* Tells the pause since the last look. */
+static void look(void) {
+    uint64_t wall = clock_read(CLOCK_MONOTONIC_RAW), ticks = now(), cpu = clock_read(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t passed = wall - mine.wall, ran = cpu - mine.cpu, off = passed > ran ? passed - ran : 0;
+    mine.wall = wall;
+    mine.cpu = cpu;
+    if (off < LEAST_NS) return;
+    long blocked = blocked_read();
+    uint64_t delay = delay_in(off, blocked), times = (uint64_t)(blocked - mine.blocked);
+    mine.blocked = blocked;
+    if (self.flow.state == FLOW_DROPPED || (!self.flow.open && self.flow.step)) return;
+    flow_open();
+    if (self.end - self.cur >= 2 * RECORD_SIZE || claim())
+        pause_put(ticks, off, delay & MOST_DELAY, times < MOST_TIMES ? times : MOST_TIMES);
+    flow_settle();
+}
+
 COLD void pause_look(void) {
     /* In a collection of garbage, and before it is known whether a strand is recorded, the latch stays open. */
     if (!watching || !self.linked || self.withheld || self.flow.pending) return;
     if (self.cur < self.chunk || self.cur > self.chunk + CHUNK_SIZE) return; /* no chunk, while the recorder measures itself */
     int before = errno;
-    if (!mine.wall) {
-        pause_arm();
-        errno = before;
-        return;
+    if (!mine.wall) pause_arm();
+    /* The latch is closed before the clocks are read, so that it shows a pause in the look, which is looked at, too. */
+    for (int again = 0; again < LOOKS && pause_seen(); again++) {
+        latch_close();
+        look();
     }
-    uint64_t wall = clock_read(CLOCK_MONOTONIC_RAW), ticks = now(), cpu = clock_read(CLOCK_THREAD_CPUTIME_ID);
-    uint64_t passed = wall - mine.wall, ran = cpu - mine.cpu, off = passed > ran ? passed - ran : 0;
-    if (off >= LEAST_NS) {
-        long blocked = blocked_read();
-        uint64_t delay = delay_in(off, blocked), times = (uint64_t)(blocked - mine.blocked);
-        mine.blocked = blocked;
-        if (self.flow.state != FLOW_DROPPED && (self.flow.open || !self.flow.step)) {
-            flow_open();
-            if (self.end - self.cur >= 2 * RECORD_SIZE || claim())
-                pause_put(ticks, off, delay & MOST_DELAY, times < MOST_TIMES ? times : MOST_TIMES);
-            flow_settle();
-        }
-    }
-    mine.wall = wall;
-    mine.cpu = cpu;
-    latch_close();
     errno = before;
 }
 
