@@ -310,10 +310,11 @@ class RequestQuery(EventQuery):
         an unknown level. See `clew.graph.ops.flows.categories`."""
         return CategoryQuery(CategoriesOf(self.node, level))
 
-    def flows(self, level: str | LabelFunction = "function", *, coalesce: bool = False) -> Flows:
-        """Return the calls of each request, as columns; `coalesce` merges consecutive equal calls. See
+    def flows(self, level: str | LabelFunction = "function", *, coalesce: bool = False, ordered: bool = False) -> Flows:
+        """Return the calls of each request, as columns; `coalesce` merges consecutive equal calls, and `ordered`
+        distinguishes flows by the order and parallelism of calls. See
         `clew.graph.ops.flows.flows`."""
-        return flows_of(self.node.open_run(), self.node.events(), level, coalesce=coalesce)
+        return flows_of(self.node.open_run(), self.node.events(), level, coalesce=coalesce, ordered=ordered)
 
     def diff(
         self,
@@ -321,20 +322,22 @@ class RequestQuery(EventQuery):
         level: str | LabelFunction = "function",
         *,
         coalesce: bool = False,
+        ordered: bool = True,
         **thresholds: float,
     ) -> Mutations:
         """Compare these requests with others: find the slower categories, and the new categories with their precursors.
 
         The answer has `sentence()`, `explain()`, `rows` (the most expensive first, times in ns), `differences(row)`,
-        `union(row.category)`, `table()` and `to_json()`; `coalesce` merges consecutive equal calls. `thresholds` are alpha,
-        slower, samples, more, share and precursor. Raises `QueryError` for an unknown threshold or an invalid value. See
-        docs/compare.md and `clew.compare.requests.diff`."""
+        `union(row.category)`, `table()` and `to_json()`. `coalesce` merges consecutive equal calls, in any order; without
+        `ordered`, the order and parallelism of calls do not distinguish flows. `thresholds` are alpha, slower, samples, more,
+        share and precursor. Raises `QueryError` for an unknown threshold or an invalid value. See docs/compare.md and
+        `clew.compare.requests.diff`."""
         if not isinstance(after, RequestQuery):
             raise QueryError("requests are compared with requests: write before.requests.diff(after.requests)")
         from clew.compare.requests.diff import compare  # imported by the first comparison
 
-        before = self.flows(level, coalesce=coalesce)
-        return compare(before, after.flows(level, coalesce=coalesce), None, **thresholds)
+        before = self.flows(level, coalesce=coalesce, ordered=ordered)
+        return compare(before, after.flows(level, coalesce=coalesce, ordered=ordered), None, **thresholds)
 
     def localize(self, reference: RequestQuery | None = None, **thresholds: float) -> Localization:
         """Rank the suspects for the difference between these requests and a reference.

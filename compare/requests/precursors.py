@@ -41,6 +41,8 @@ class Precursor:
             if pairs:
                 more = f" and {len(pairs) - 1:,} more" if len(pairs) > 1 else ""
                 text += f", {what} {' > '.join(pairs[0])}{more}"
+        if not self.added and not self.removed:
+            text += ", with the same calls in another order or parallelism"
         return f"{text})"
 
 

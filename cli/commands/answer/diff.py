@@ -71,7 +71,13 @@ class _Given:
     show_default=True,
     help="Level: function, class, module, component, … or one of the spec.",
 )
-@click.option("--coalesce", is_flag=True, help="Flows: count consecutive equal calls as one.")
+@click.option("--coalesce", is_flag=True, help="Flows: count consecutive equal calls as one, in any order.")
+@click.option(
+    "--order/--no-order",
+    "ordered",
+    default=True,
+    help="Flows: whether order and parallelism of calls distinguish them.  [default: order]",
+)
 @click.option("--rows", type=click.IntRange(1), default=15, show_default=True, help="Maximum rows to print.")
 @click.option("--fail-on", metavar="WHAT", default="", help=f"Exit with 3 and print the reason if something is {HELP}.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, for a pull request.")
@@ -106,6 +112,7 @@ def diff(
     request: str,
     level: str,
     coalesce: bool,
+    ordered: bool,
     rows: int,
     fail_on: str,
     as_markdown: bool,
@@ -148,6 +155,7 @@ def diff(
     limits = parse_limits(fail_on) if fail_on else Limits()
     moved = {name: value for name, value in thresholds.items() if value is not None}
     for_flows = [f"--{name}" for name in moved] + ["--request"] * bool(request) + ["--coalesce"] * coalesce
+    for_flows += ["--no-order"] * (not ordered)
     if len(runs) == 1 and REFS in runs[0] and not before and not after:
         for_flows = [option for option in for_flows if option[2:] not in THRESHOLDS]
         if by or for_flows:
@@ -176,7 +184,16 @@ def diff(
         chosen = CompareThresholds(**moved)  # type: ignore[arg-type]  # `more` is whole, by its option
         why = diff_flows(
             session,
-            CompareParams(given.before, given.after, request, level, coalesce, maxRows=rows, thresholds=chosen),
+            CompareParams(
+                given.before,
+                given.after,
+                request,
+                level,
+                coalesce,
+                anyOrder=not ordered,
+                maxRows=rows,
+                thresholds=chosen,
+            ),
             limits,
             as_json=as_json,
             as_markdown=as_markdown,

@@ -130,6 +130,8 @@ class Frames:
     """The delay of each frame, in ns."""
     edge: I64
     """For each region the edge that connects it to its parent frame, -1 for none."""
+    cause: I64
+    """For each region the event in its parent frame that led to it, -1 for none."""
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -214,7 +216,7 @@ def find_frames(graph: ExecutionGraph) -> Frames:
     channel[tops] = graph.edge_channel[edge[region]]
     delay = np.zeros(frames, np.int64)
     _delays(graph, _tops(graph, visits, tops, region), cause, delay)
-    return Frames(graph, where, visits, visit, hung, parent, channel, delay, edge)
+    return Frames(graph, where, visits, visit, hung, parent, channel, delay, edge, cause)
 
 
 def _visits(graph: ExecutionGraph, number: I32) -> tuple[Visits, I32]:

@@ -17,6 +17,7 @@ from clew.graph.model.event import ERROR
 from clew.graph.model.graph import I64, ExecutionGraph
 from clew.graph.model.levels import LabelFunction, labels_of, strand_label
 from clew.graph.model.text_templates import templates_of
+from clew.graph.ops.flows.call_order import call_order
 from clew.graph.ops.flows.calls import Frames, find_frames
 from clew.graph.ops.flows.clock_offsets import without_offsets
 from clew.graph.ops.flows.order import LEFT_OUT, Ordered, order_flows
@@ -38,7 +39,9 @@ class CategoryKey(NamedTuple):
     shape: int
 
 
-def columns_of(graph: ExecutionGraph, requests: I64, level: str | LabelFunction, *, coalesce: bool) -> dict[str, Any]:
+def columns_of(
+    graph: ExecutionGraph, requests: I64, level: str | LabelFunction, *, coalesce: bool, ordered: bool = False
+) -> dict[str, Any]:
     """Return the fields of `Flows`, except its runs."""
     with graph.passing() as release:
         frames = find_frames(graph)
@@ -54,7 +57,8 @@ def columns_of(graph: ExecutionGraph, requests: I64, level: str | LabelFunction,
                 taken=_summed(mine, of.taken),
                 failures=_summed(mine, of.failed),
             )
-        order = order_flows(parent, label, of.begin, labels, roots, coalesce=coalesce)
+        in_order = call_order(frames, parent, of.begin, of.total) if ordered and not coalesce else None
+        order = order_flows(parent, label, of.begin, labels, roots, coalesce=coalesce, order=in_order)
         columns = _logs(frames, order, mine) | _requests(graph, requests, order) | _names(frames, labels)
         # The columns built next are as large as the data read from the graph, so release these first.
         del frames, parent, label

@@ -111,10 +111,12 @@ class Flows:
         names: Iterable[str] | None = None,
         where: Callable[[Event], bool] | None = None,
         coalesce: bool = False,
+        ordered: bool = False,
     ) -> Flows:
         """Return all requests of some runs, filtered by `names` and by `where`.
 
-        With `coalesce`, consecutive equal siblings count as one call. Raise `ClewError` for an unknown level.
+        With `ordered`, calls one after the other and calls in parallel are different flows. With `coalesce`, consecutive equal
+        siblings count as one call, in any order. Raise `ClewError` for an unknown level.
         """
         parts = []
         chosen_names = None if names is None else {names} if isinstance(names, str) else set(names)
@@ -126,7 +128,7 @@ class Flows:
                 rows = rows[np.isin(graph.extensions.channel[graph.ext[rows]], known)]
             if where is not None:
                 rows = np.array([row for row in rows.tolist() if where(graph.event(row))], np.int64)
-            parts.append(flows_of(run, rows, level, coalesce=coalesce))
+            parts.append(flows_of(run, rows, level, coalesce=coalesce, ordered=ordered))
         return concat(*parts)
 
     @property
@@ -255,8 +257,15 @@ def _nothing() -> Flows:
     )  # fmt: skip
 
 
-def flows_of(run: OpenRun, requests: I64, level: str | LabelFunction = "function", *, coalesce: bool = False) -> Flows:
+def flows_of(
+    run: OpenRun,
+    requests: I64,
+    level: str | LabelFunction = "function",
+    *,
+    coalesce: bool = False,
+    ordered: bool = False,
+) -> Flows:
     """Return the flows of some requests of a run, given as their REQUEST events."""
-    made = columns_of(run.graph, requests, level, coalesce=coalesce)
+    made = columns_of(run.graph, requests, level, coalesce=coalesce, ordered=ordered)
     number = np.zeros(len(requests), np.int32)
     return Flows(runs=(run,), run=number, **made)

@@ -38,11 +38,13 @@ class CompareParams:
     level: str = "function"
     """function, class, module, component, task, thread, process, machine, or one of the spec's."""
     coalesce: bool = False
-    """Count equal calls in a row as one."""
+    """Count equal calls in a row as one, in any order."""
     category: str = ""
     """The category of the graph, a `CompareRow.category`; "" for the first row's."""
     precursor: str = ""
     """The category to compare it with, a `CompareRow.category`; "" for the likeliest precursor, or itself."""
+    anyOrder: bool = False
+    """Whether calls in another order, and calls in parallel and one after the other, are the same flow."""
     maxRows: int = 200
     maxNodes: int = 300
     thresholds: CompareThresholds = field(default_factory=CompareThresholds)

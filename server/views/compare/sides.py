@@ -66,7 +66,7 @@ def compared(session: Session, params: CompareParams, task: Task) -> Compared:
             raise ClewError(f"name a run to compare {which}")
         sides.append(tuple(_chosen(session, name, task) for name in given))
     before, after = sides
-    question = (before, after, params.request, params.level, params.coalesce, params.thresholds)
+    question = (before, after, params.request, params.level, params.coalesce, params.anyOrder, params.thresholds)
     known = _LAST.get(session)
     if known is not None and known[0] == question:
         return known[1]
@@ -121,7 +121,7 @@ def _is_run(session: Session, name: str) -> bool:
 
 def _flows(side: Sequence[Chosen], params: CompareParams) -> Flows:
     names = [params.request] if params.request else None
-    options: dict[str, Any] = {"level": params.level, "coalesce": params.coalesce}
+    options: dict[str, Any] = {"level": params.level, "coalesce": params.coalesce, "ordered": not params.anyOrder}
     parts = []
     for each in side:
         if each.event is not None:

@@ -694,12 +694,14 @@ export interface CompareParams {
   request?: string;
   /** function, class, module, component, task, thread, process, machine, or one of the spec's. */
   level?: string;
-  /** Count equal calls in a row as one. */
+  /** Count equal calls in a row as one, in any order. */
   coalesce?: boolean;
   /** The category of the graph, a `CompareRow.category`; "" for the first row's. */
   category?: string;
   /** The category to compare it with, a `CompareRow.category`; "" for the likeliest precursor, or itself. */
   precursor?: string;
+  /** Whether calls in another order, and calls in parallel and one after the other, are the same flow. */
+  anyOrder?: boolean;
   maxRows?: number;
   maxNodes?: number;
   thresholds?: CompareThresholds;

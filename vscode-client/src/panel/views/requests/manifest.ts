@@ -34,6 +34,7 @@ export const manifest: ViewManifest<RequestsQuestion> = {
       level: text("level", DEFAULT_LEVEL),
       request: text("request"),
       coalesce: flag("parts", "alike"),
+      anyOrder: flag("order", "any"),
       category: text("category"),
       precursor: text("beside"),
       maxRows: whole("rows"),
