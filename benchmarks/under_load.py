@@ -1,7 +1,7 @@
 """Measure how often `clew diff` names a planted change, and how often it names one where nothing changed, on a busy machine.
 
 Each program is recorded with and without its change while 0, 2, 4 and 8 busy processes share the cores. A change is named if
-the first row of the answer is a finding about the planted place. Silence counts as wrong there. Where nothing was planted, any
+the first finding of the answer is about the planted place. Silence counts as wrong there. Where nothing was planted, any
 finding is wrong.
 """
 
@@ -124,7 +124,7 @@ def record(program: Program, word: str, workspace: Path, name: str) -> str:
 
 
 def findings(workspace: Path, before: str, after: str, level: str) -> tuple[list[str], str]:
-    """Return the labels of the findings, the first row first, and the sentence of the answer."""
+    """Return the labels of the findings, as the answer names them, and its sentence."""
     done = _clew(
         ["diff", "--workspace", str(workspace), before, after, "--by", "functions", "--level", level, "--json"],
         workspace,
@@ -132,10 +132,9 @@ def findings(workspace: Path, before: str, after: str, level: str) -> tuple[list
     if done.returncode:
         sys.exit(f"clew diff: {done.stderr.strip()}")
     answer = json.loads(done.stdout)
-    rows = answer["rows"]
-    found = [row["label"] for row in rows if row["finding"]]
-    # A finding below another row is not what a reader sees first.
-    return (found if not rows or rows[0]["finding"] else []), answer["sentence"]
+    sentence = answer["sentence"]
+    found = [row["label"] for row in answer["rows"] if row["finding"] or row["waitsFinding"]]
+    return sorted(found, key=lambda label: (sentence.find(label) < 0, sentence.find(label))), sentence
 
 
 def _clew(words: Sequence[str], cwd: Path, planted: str = "") -> subprocess.CompletedProcess[str]:

@@ -1,8 +1,8 @@
 """Compare runs: rank functions (or other labels) by the change of total self time beyond the scatter of their calls.
 
-The self time is work, with sleep and I/O; waiting is compared beside it. Only waits that no recorded work of others
-explains count: for a lock, for instance, but not for a result (see `waits_of_calls`). The time in which others had the
-processor or the GIL counts nowhere: it belongs to the machine.
+The self time is work; waiting is compared beside it. Only waits that no recorded work of others explains count: for a
+lock, in sleep or I/O, but not for a result (see `waits_of_calls`). The time in which others had the processor or the
+GIL counts nowhere: it belongs to the machine.
 
 Four calls of one second each vary by more than a thousand calls of one millisecond do, especially on a busy machine.
 A ranking by the raw change would always list the longest waits first.
@@ -58,6 +58,8 @@ DOUBT = 0.25
 """The scatter of a label's calls includes one hypothetical call at this share of the mean away from it, because a
 single call does not show any scatter.
 """
+BUSY_DOUBT = 1.0
+"""The same for waits on a machine where others had the processor for a while: what a wait ends with is late, too."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,6 @@ class DiffRow:
     counted_before: float = 0
     """The calls before that were only counted; their times are missing."""
     counted_after: float = 0
-    blocked_before_ns: float = 0
-    """The part of `self_before_ns` in which the code slept or waited for I/O."""
-    blocked_after_ns: float = 0
 
     @property
     def counted(self) -> float:
@@ -211,15 +210,16 @@ class Diff:
         if self.runs != (1, 1):
             missing += f"; means of a run, of {runs(self.runs[0])} before and {runs(self.runs[1])} after"
         waits = self.wait_findings()
-        if waits:
-            others = f", and {len(waits) - 1:,} more" if len(waits) > 1 else ""
-            missing = f"; {_waiting(waits[0])}{others}{missing}"
+        longer = _waiting(waits[0]) + (f", and {len(waits) - 1:,} more" if len(waits) > 1 else "") if waits else ""
+        if not self.rows:
+            return f"no {what} was recorded"
         if not findings:
-            total = duration(self.total_after_ns)
-            changed = f"no {what} changed noticeably in its own work" if waits else f"no {what} changed noticeably"
-            return (
-                f"{changed}: the self time in all is {duration(self.total_before_ns)} before and {total} after{missing}"
-            )
+            before, after = duration(self.total_before_ns), duration(self.total_after_ns)
+            totals = f"the self time in all is {before} before and {after} after"
+            if waits:
+                return f"{longer}; no {what} changed noticeably in its own work: {totals}{missing}"
+            return f"no {what} changed noticeably: {totals}{missing}"
+        missing = f"; {longer}{missing}" if waits else missing
         row = findings[0]
         more = len(findings) - 1
         rest = f"; {more} more {what}{'s' * (more > 1)} changed noticeably".replace("classs", "classes") if more else ""
@@ -277,9 +277,6 @@ class Diff:
             others = "faster" if row.delta_ns > 0 else "slower"
             share = f" ({percent} % of the change)" if percent <= 100 else f" (others got {others} meanwhile)"
         in_all = f"{'+' if row.delta_ns > 0 else '−'}{duration(abs(row.delta_ns))} in all{share}"
-        blocked = row.blocked_after_ns - row.blocked_before_ns
-        if 2 * abs(blocked) >= abs(row.delta_ns) and (blocked > 0) == (row.delta_ns > 0):
-            in_all += f", {duration(min(abs(blocked), abs(row.delta_ns)))} of it in sleep or I/O"
         inside = self._counted_calls_of(row.label)
         if row.counted or inside:
             direction = "more" if row.delta_ns > 0 else "less"
@@ -391,9 +388,10 @@ def _sums(graph: AggregateGraph) -> dict[str, _Sums]:
     first = np.searchsorted(node, np.arange(len(graph) + 1))
     found = pauses(graph.graph)
     blocked = found.of_calls(found.blocked_ns, len(graph.graph.calls.enter))
-    work = (graph.graph.calls.self_ns[call] + blocked[call]).astype(np.float64)
-    waits = waits_of_calls(graph.graph, unexplained=True)[call].astype(np.float64)
-    variances = [_variances(values, first) for values in (work, waits)]
+    work = graph.graph.calls.self_ns[call].astype(np.float64)
+    waits = (waits_of_calls(graph.graph, unexplained=True) + blocked)[call].astype(np.float64)
+    is_busy = found.taken_ns.sum() >= TAKEN * (work.sum() + found.taken_ns.sum())
+    variances = [_variances(work, first, DOUBT), _variances(waits, first, BUSY_DOUBT if is_busy else DOUBT)]
     total = np.bincount(node, waits, len(graph))
     return {
         graph.label(number): _Sums(float(total[number]), *(float(variance[number]) for variance in variances))
@@ -401,7 +399,7 @@ def _sums(graph: AggregateGraph) -> dict[str, _Sums]:
     }
 
 
-def _variances(values: F64, first: I64) -> F64:
+def _variances(values: F64, first: I64, doubt: float) -> F64:
     """Return, per group of values in the order of time, the variance of their sum.
 
     It is the larger of two estimates: from the scatter of the values, and from that of the sums of stretches of the group,
@@ -421,13 +419,8 @@ def _variances(values: F64, first: I64) -> F64:
     sums = passed[bounds[:, 1:]] - passed[bounds[:, :-1]]
     with np.errstate(invalid="ignore", divide="ignore"):
         between = ((sums - mean[:, None] * length) ** 2).sum(1) * stretches / (stretches - 1)
-    variance = np.where(stretches > 2, np.fmax(scatter, between), scatter) + (DOUBT * mean) ** 2
+    variance = np.where(stretches > 2, np.fmax(scatter, between), scatter) + (doubt * mean) ** 2
     return np.asarray(np.nan_to_num(variance))
-
-
-def _with_blocked(node: AggregateNode) -> AggregateNode:
-    """Return a node whose `self_ns` is the time to compare."""
-    return replace(node, self_ns=node.self_ns + node.blocked_ns)
 
 
 @dataclass(frozen=True)
@@ -436,7 +429,6 @@ class _Mean:
 
     calls: float
     counted: float
-    blocked_ns: float
     taken_ns: float
     self_ns: _Time
     waits_ns: _Time
@@ -450,7 +442,7 @@ class _Time(NamedTuple):
     """The sum over the runs of the squared distances from the mean."""
 
 
-_NONE = _Mean(0, 0, 0, 0, _Time(0, 0, 0), _Time(0, 0, 0))
+_NONE = _Mean(0, 0, 0, _Time(0, 0, 0), _Time(0, 0, 0))
 
 
 @dataclass(frozen=True)
@@ -469,7 +461,7 @@ class _Side:
         found: dict[str, list[tuple[AggregateNode, _Sums]]] = {}
         for graph in by_label:
             sums = _sums(graph)
-            for node in map(_with_blocked, graph.nodes):
+            for node in graph.nodes:
                 found.setdefault(node.label, []).append((node, sums[node.label]))
         nodes, means = {}, {}
         for label, seen in found.items():
@@ -484,7 +476,6 @@ def _mean(seen: Sequence[tuple[AggregateNode, _Sums]], runs: int) -> _Mean:
     return _Mean(
         calls=_share(sum(node.calls for node, _ in seen), runs),
         counted=_share(sum(node.counted for node, _ in seen), runs),
-        blocked_ns=_share(sum(node.blocked_ns for node, _ in seen), runs),
         taken_ns=_share(sum(node.processor_ns + node.gil_ns for node, _ in seen), runs),
         self_ns=_time([node.self_ns for node, _ in seen], [sums.self_variance for _, sums in seen], runs),
         waits_ns=_time([sums.waits_ns for _, sums in seen], [sums.waits_variance for _, sums in seen], runs),
@@ -535,8 +526,6 @@ def _row(node: DiffNode, a: _Side, b: _Side, rate: RateChange | None) -> DiffRow
         location=location,
         counted_before=old.counted,
         counted_after=new.counted,
-        blocked_before_ns=old.blocked_ns,
-        blocked_after_ns=new.blocked_ns,
         deviation_ns=_deviation(old.self_ns, new.self_ns, runs_of_sides),
         waits_before_ns=old.waits_ns.mean,
         waits_after_ns=new.waits_ns.mean,

@@ -87,7 +87,8 @@ def _failed(rows: list[DiffRow], limits: Limits) -> str:
     slow = [
         row.label
         for row in rows
-        if row.finding and row.deltaNs > 0 and row.selfAfterNs >= row.selfBeforeNs * (1 + limits.slower)
+        if (row.finding and row.deltaNs > 0 and row.selfAfterNs >= row.selfBeforeNs * (1 + limits.slower))
+        or (row.waitsFinding and row.waitsAfterNs > row.waitsBeforeNs)
     ]
     if not slow:
         return ""

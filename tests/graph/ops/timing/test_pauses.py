@@ -24,18 +24,19 @@ def nodes(run):
 
 @pytest.fixture
 def recorded(new_run):
-    """Return a function that records calls of `work`, each with its length, its delay and its sleep in ns."""
+    """Return a function that records calls, each with its length, its delay and its sleep in ns, and its function's name."""
 
     def record(*calls):
         run = new_run()
         thread = run.process().thread()
         now = 0
-        for length, delay, sleep in calls:
-            thread.enter("app:work", at=now)
+        for length, delay, sleep, *name in calls:
+            function = f"app:{name[0]}" if name else "app:work"
+            thread.enter(function, at=now)
             thread.put(Kind.REQUEST, channel="order", at=now)
             if delay or sleep:
                 pause(thread, now + length - delay - sleep, delay, times=bool(sleep))
-            thread.exit("app:work", at=now + length)
+            thread.exit(function, at=now + length)
             now += length
         return run
 
@@ -79,8 +80,17 @@ def test_diff_of_a_busy_machine_has_no_finding(recorded):
 def test_diff_of_longer_sleep_names_the_function_that_sleeps(recorded):
     sides = recorded(*[(10 * MS, 0, 8 * MS)] * 50), recorded(*[(18 * MS, 0, 16 * MS)] * 50)
     sentence = diff(*(aggregate(run.graph(), "function") for run in sides)).sentence()
-    assert sentence.startswith("app:work got 1.8x slower: 10 ms -> 18 ms per call")
-    assert sentence.endswith("400 ms of it in sleep or I/O")
+    assert sentence.startswith("app:work waits longer: 400 ms -> 800 ms in all, over 50 calls; no function changed")
+
+
+def test_diff_of_one_longer_wait_on_a_busy_machine_has_no_finding(recorded):
+    for taken, found in ((0, 1), (8 * MS, 0)):
+        sides = (
+            recorded(*[(10 * MS, taken, 0)] * 50, (12 * MS, 0, 11 * MS, "main")),
+            recorded(*[(10 * MS, taken, 0)] * 50, (200 * MS, 0, 199 * MS, "main")),
+        )
+        result = diff(*(aggregate(run.graph(), "function") for run in sides))
+        assert [row.label for row in result.wait_findings()] == ["app:main"] * found
 
 
 def test_own_time_of_requests_has_no_time_that_others_took(recorded):
