@@ -1,8 +1,11 @@
-"""Align the clocks of hosts in foreign spans if they evidently disagree, that is if a span starts before its caller.
+"""Align the clocks of hosts in foreign spans if they evidently disagree.
+
+A clock is evidently behind if a span starts before its caller. It is evidently ahead if all calls from one host to another end
+after their callers, by about the same time: work that goes on after its caller ends earlier or later, as long as it takes.
 
 Spans contain less about messages than records of clew: a call starts after its caller on another host, and if the caller
-waited, it ends before the caller. Invariant: times change only if a span starts before its caller on another host. Durations
-change only by the drift of clocks.
+waited, it ends before the caller. Invariant: times change only if clocks evidently disagree. Durations change only by the drift
+of clocks.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from clew.graph.build.clock_alignment import Alignment, Correction, Messages, align
+from clew.graph.build.clock_alignment import ENOUGH, Alignment, Correction, Messages, align
 from clew.graph.formats.spans.collector import ASYNC, CONSUMER, EARLIEST, LATEST, MISSING, PRODUCER, PSEUDO, Collector
 
 if TYPE_CHECKING:
@@ -42,7 +45,8 @@ def align_hosts(collector: Collector, forest: Forest) -> dict[str, Correction]:
     unknown = hosts.get("", -1)
     between = (caller != called) & (caller != unknown) & (called != unknown)
     below = below[between]
-    if not (forest.start[below] < forest.start[above[between]]).any():
+    behind = (forest.start[below] < forest.start[above[between]]).any()
+    if not behind and not _is_ahead(forest, below, caller[between] * len(hosts) + called[between]):
         return {}
     corrections = _alignment(forest, of_process, below, len(hosts)).corrections
     _move(forest.start, of_process[forest.process], corrections)
@@ -61,12 +65,30 @@ def align_hosts(collector: Collector, forest: Forest) -> dict[str, Correction]:
     return {name: corrections[number] for name, number in hosts.items() if name}
 
 
+def _is_ahead(forest: Forest, below: I64, pair: I64) -> bool:
+    """Return whether the calls between the hosts of one pair, a number per call, all end after their callers, and as late."""
+    waited = _may_be_waited_for(forest, below)
+    below, pair = below[waited], pair[waited]
+    late = forest.end[below] - forest.end[forest.parent[below]]
+    took = forest.end[below] - forest.start[below]
+    for number in np.unique(pair[late > 0]).tolist():
+        here = pair == number
+        if here.sum() >= ENOUGH and (late[here] > 0).all() and 2 * late[here].std() < took[here].std():
+            return True
+    return False
+
+
+def _may_be_waited_for(forest: Forest, below: I64) -> Mask:
+    """Return whether the callers may have waited for these calls: a longer call than its whole caller was not waited for."""
+    start, end, above = forest.start, forest.end, forest.parent[below]
+    return ~forest.has(ASYNC | PRODUCER | CONSUMER)[below] & (end[below] - start[below] <= end[above] - start[above])
+
+
 def _alignment(forest: Forest, of_process: I64, below: I64, hosts: int) -> Alignment:
     """Estimate the corrections from the calls to these spans."""
     start, end, above = forest.start, forest.end, forest.parent[below]
     caller, called = of_process[forest.process[above]], of_process[forest.process[below]]
-    # A call that is longer than its whole caller was not waited for.
-    waited = ~forest.has(ASYNC | PRODUCER | CONSUMER)[below] & (end[below] - start[below] <= end[above] - start[above])
+    waited = _may_be_waited_for(forest, below)
     # Files round times to microseconds, so equal times of send and receive are in order.
     requests = Messages(caller.astype(np.intp), start[above], called.astype(np.intp), start[below] + 1)
     answers = Messages(

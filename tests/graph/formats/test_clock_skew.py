@@ -73,3 +73,30 @@ def test_clock_skew_of_agreeing_clocks_is_not_corrected(import_trace):
     imported = import_trace(jaeger(calls))
     assert times(imported) == {"op1": (0, 1000), "op2": (0, 1000), "op3": (10, 30)}
     assert not any("clock" in problem for problem in imported.problems)
+
+
+@pytest.mark.parametrize("ahead", [2_000, 300_000])
+def test_clock_skew_of_host_that_is_ahead_is_corrected(import_trace, ahead):
+    calls = []
+    for number, took in enumerate((600, 200, 800, 400)):
+        begin = 5000 * number
+        calls += [
+            (2 * number + 1, 0, FRONT, begin, took + 200),
+            (2 * number + 2, 2 * number + 1, BACK, begin + 100 + ahead, took),
+        ]
+    imported = import_trace(jaeger(calls))
+    found = times(imported)
+    assert all(
+        found[f"op{n}"][0] <= found[f"op{n + 1}"][0] and found[f"op{n + 1}"][1] <= found[f"op{n}"][1]
+        for n in (1, 3, 5, 7)
+    )
+    assert any("corrected from messages between them" in problem for problem in imported.problems)
+
+
+def test_clock_skew_of_work_that_goes_on_after_its_caller_is_not_corrected(import_trace):
+    calls = []
+    for number, took in enumerate((600, 200, 800, 400)):
+        begin = 5000 * number
+        calls += [(2 * number + 1, 0, FRONT, begin, 900), (2 * number + 2, 2 * number + 1, BACK, begin + 800, took)]
+    imported = import_trace(jaeger(calls))
+    assert times(imported)["op2"] == (800, 1400) and not any("clock" in problem for problem in imported.problems)
