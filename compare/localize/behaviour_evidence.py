@@ -1,11 +1,12 @@
-"""Find places that behave differently: new or missing calls, errors, and words in logs, per visit.
+"""Find places that behave differently: new or missing calls, errors, words in logs and missing lines, per visit.
 
 A feature (a call made, a failed call, a word logged, an error logged) occurs in a share of a place's visits of one type. The
 surprise of a visit is that of its most surprising feature, present or absent: log2 of the share now over the share before,
 less one bit, because a different mix of requests also doubles shares. Logs are compared by word, because a message with other
 values is new although its words are not. A word that other visits of the service, or other services, also logged is less
 surprising. Errors (logged, raised, or calls named after one) count by the visits that have them, not by the mean over all
-visits. Reference visits with errors do not count as usual behaviour.
+visits. Reference visits with errors do not count as usual behaviour. An error of a kind that the reference has at other
+places is weak evidence, for such errors come and go. A line that is no longer written counts double.
 
 Invariant: each cause is blamed once. A surprise that an earlier surprise explains (a visit of the same request that ended
 before) is blamed on the earlier place (`explained_away.py`).
@@ -23,14 +24,15 @@ import numpy as np
 
 from clew.compare.localize.evidence import Evidence, Kind, share_is_new, weight
 from clew.compare.localize.explained_away import Surprises, find_causes
+from clew.compare.localize.message_kinds import Kinds, words_of
 from clew.compare.localize.visits import Mask, Side, Sides
 from clew.compare.stats.tests import F64, I64
 from clew.graph.model.event import ERROR
 
-Feature = Literal["call", "word", "level", "failure", "trouble"]
-FEATURES: tuple[Feature, ...] = ("call", "word", "level", "failure", "trouble")
+Feature = Literal["call", "word", "level", "failure", "trouble", "line"]
+FEATURES: tuple[Feature, ...] = ("call", "word", "level", "failure", "trouble", "line")
 KIND_OF: dict[Feature, Kind] = {
-    "call": "call", "word": "log", "level": "error", "failure": "error", "trouble": "error",
+    "call": "call", "word": "log", "level": "error", "failure": "error", "trouble": "error", "line": "log",
 }  # fmt: skip
 ERRORS = tuple(number for number, feature in enumerate(FEATURES) if KIND_OF[feature] == "error")
 ERROR_WEIGHT = 2.0
@@ -50,16 +52,18 @@ ELSEWHERE = 0.5
 """The weight of a feature's share in all requests as an estimate of its share in the visits of a place."""
 LEAST = 0.05
 """The minimum bits of a feature; below this value it is ignored."""
-_WORD = re.compile(
-    r"(?<![\w\0])(?<!\0-)(?<![=:])(?<![=:][\s\"'\[({<])(?<![=:]\s[\"'\[({<])[^\W\d_]{2,}(?![\w\0])(?!-\0)"
-)
-"""A sequence of letters that is not next to a parameter, not joined to one by a hyphen, and not the value after `key=` or
-`key: `."""
+LINES = (1, 2, 4, 8)
+"""The numbers of lines of one kind in a visit that are features: at least so many."""
+LINE_WEIGHT = 2.0
+"""The weight of lines that are no longer written relative to other surprises: a failure that nothing reports is as bad."""
+SPREAD = 0.5
+"""The weight of the number of places in the bits of an error that the reference has elsewhere: some place has it next."""
+OFTEN = 2.0
+"""How many times as often as at the places of the reference an error occurs if it is more than the reference's errors that
+moved."""
+MOST_ERROR_BITS = 9.0
+"""The bits at which the surprise at an error saturates."""
 _TROUBLE = re.compile(r"error|exception|fail(?!over)", re.IGNORECASE)
-_DATES = frozenset((
-    "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun",
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,21 +76,29 @@ class Behaviour:
     evidence: dict[int, list[Evidence]]
 
 
-class _Words:
-    """The numbered words of templates."""
+class _Texts:
+    """The numbered words and kinds of templates, and the kinds of labels."""
 
-    def __init__(self, templates: tuple[str, ...]) -> None:
+    def __init__(self, sides: Sides) -> None:
         known: dict[str, int] = {}
-        self.of = [
+        self.words = [
             np.array(sorted({known.setdefault(word, len(known)) for word in words_of(template)}), np.int64)
-            for template in templates
+            for template in sides.templates
         ]
-        self.names = tuple(known)
+        kinds = Kinds((*sides.services, *(name for side in sides.both for name in side.flows.instances)))
+        self.kind = kinds.of_messages(sides.templates)
+        self.kind_of_label = kinds.of_labels(sides.labels)
+        self.size = max(len(known), len(kinds) * len(LINES), len(sides.labels), 1)
+        """The number of names that features may have."""
 
-
-def words_of(template: str) -> Iterator[str]:
-    """Yield the words of a template that are probably fixed text, without dates and without values after their names."""
-    return (word for word in _WORD.findall(template) if word not in _DATES)
+    def kind_of(self, feature: I64) -> I64:
+        """Return the kind of error of each feature: features of one kind are the same error at several places."""
+        name, sort = np.divmod(feature, len(FEATURES))
+        labels = self.kind_of_label[np.minimum(name, max(len(self.kind_of_label) - 1, 0))]
+        # A failed call is an error of its own: what it failed with was not recorded.
+        return np.where(
+            sort == FEATURES.index("level"), name, np.where(sort == FEATURES.index("trouble"), labels, -1 - feature)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +160,8 @@ class _Shares(NamedTuple):
     """The surprise of a visit without the feature, in bits."""
     bits: F64
     """The confidence that the shares differ, in bits."""
+    background: Mask
+    """Whether the feature is an error of a kind that the reference has, too, at this or another place, and about as often."""
 
 
 def find_behaviour(sides: Sides, *, half: float, most: int) -> Behaviour:
@@ -158,12 +172,13 @@ def find_behaviour(sides: Sides, *, half: float, most: int) -> Behaviour:
     """
     if not len(sides.reference.entries) or not len(sides.suspect.entries):
         return Behaviour(np.zeros(len(sides.places)), {})
-    words = _Words(sides.templates)
-    occurrences = _find_occurrences(sides, words)
-    shares, pair = _shares(occurrences, half)
+    texts = _Texts(sides)
+    occurrences = _find_occurrences(sides, texts)
+    shares, pair = _shares(occurrences, texts, half)
     if not len(shares.visit_type):
         return Behaviour(np.zeros(len(sides.places)), {})
     surprise, reason = _surprise(occurrences[1], shares, pair)
+    surprise = np.minimum(surprise, _limits(occurrences[1], shares, pair))
     is_error = np.isin(shares.feature % len(FEATURES), ERRORS)[reason]
     means = _Means(occurrences[1], reason, is_error, reasons=len(shares.visit_type), places=len(sides.places))
     cause, explained = _causes(occurrences[1], shares, surprise, reason, half)
@@ -184,13 +199,13 @@ def find_behaviour(sides: Sides, *, half: float, most: int) -> Behaviour:
         chosen = chosen[parts[chosen] > 0]
         for number in chosen.tolist():
             example = visits[reason[visits] == number]
-            call = _example_call(side, words, shares, number, int(example[np.argmax(blamed[example])]))
+            call = _example_call(side, texts, shares, number, int(example[np.argmax(blamed[example])]))
             part = float(bits[place] * parts[number] / parts.sum())
-            evidence.setdefault(place, []).append(_evidence_item(sides, words, shares, number, bits=part, call=call))
+            evidence.setdefault(place, []).append(_evidence_item(sides, texts, shares, number, bits=part, call=call))
     return Behaviour(bits, evidence)
 
 
-def _find_occurrences(sides: Sides, words: _Words) -> tuple[_Occurrences, _Occurrences]:
+def _find_occurrences(sides: Sides, texts: _Texts) -> tuple[_Occurrences, _Occurrences]:
     # If one side has no logs at all, logs were not collected.
     """Return the features of all visits of both sides, with common numbers."""
     logs = all(len(side.flows.log_call) for side in sides.both)
@@ -198,11 +213,11 @@ def _find_occurrences(sides: Sides, words: _Words) -> tuple[_Occurrences, _Occur
     width = len(sides.labels) + 1
     visit_types = [side.label[side.entries] * width + side.caller[side.entries] + 1 for side in sides.both]
     _, visit_type = np.unique(np.concatenate(visit_types), return_inverse=True)
-    size = max(len(sides.labels), len(words.names), 1) * len(FEATURES)
+    size = texts.size * len(FEATURES)
     for side, of in zip(
         sides.both, (visit_type[: len(visit_types[0])], visit_type[len(visit_types[0]) :]), strict=True
     ):
-        pairs = [_pairs(*part, size) for part in _features(sides, side, words, logs=logs)]
+        pairs = [_pairs(*part, size) for part in _features(sides, side, texts, logs=logs)]
         both = np.unique(np.concatenate(pairs))
         found.append(_Occurrences(side, of, both // size, both % size))
     return found[0], found[1]
@@ -212,7 +227,7 @@ def _pairs(visit: I64, name: I64, feature: Feature, size: int) -> I64:
     return visit * size + name * len(FEATURES) + FEATURES.index(feature)
 
 
-def _features(sides: Sides, side: Side, words: _Words, *, logs: bool) -> Iterator[tuple[I64, I64, Feature]]:
+def _features(sides: Sides, side: Side, texts: _Texts, *, logs: bool) -> Iterator[tuple[I64, I64, Feature]]:
     """Yield the visits that have features, the names of the features, and their kind."""
     flows = side.flows
     called = np.flatnonzero(side.parent >= 0)
@@ -227,12 +242,16 @@ def _features(sides: Sides, side: Side, words: _Words, *, logs: bool) -> Iterato
         return
     visit = side.visit[flows.log_call]
     errors = flows.log_level >= ERROR
-    yield visit[errors], np.zeros(int(errors.sum()), np.int64), "level"
-    size = max(len(words.of), 1)
+    yield visit[errors], texts.kind[side.template[errors]], "level"
+    size = max(len(texts.words), 1)
     both = np.unique(visit * size + side.template)
-    lengths = np.array([len(words.of[template]) for template in (both % size).tolist()], np.int64)
+    lengths = np.array([len(texts.words[template]) for template in (both % size).tolist()], np.int64)
     if lengths.any():
-        yield np.repeat(both // size, lengths), np.concatenate([words.of[t] for t in (both % size).tolist()]), "word"
+        yield np.repeat(both // size, lengths), np.concatenate([texts.words[t] for t in (both % size).tolist()]), "word"
+    lines, counts = np.unique(visit[~errors] * texts.size + texts.kind[side.template[~errors]], return_counts=True)
+    for number, least in enumerate(LINES):
+        enough = lines[counts >= least]
+        yield enough // texts.size, enough % texts.size * len(LINES) + number, "line"
 
 
 def _dispatching_visits(side: Side) -> I64:
@@ -246,7 +265,7 @@ def _dispatching_visits(side: Side) -> I64:
     return roots
 
 
-def _shares(occurrences: tuple[_Occurrences, _Occurrences], half: float) -> tuple[_Shares, I64]:
+def _shares(occurrences: tuple[_Occurrences, _Occurrences], texts: _Texts, half: float) -> tuple[_Shares, I64]:
     """Return the shares of all features by visit type and, per suspect visit and feature, its row in the shares."""
     width = int(max((one_side.feature.max(initial=0) for one_side in occurrences), default=0)) + 1
     keys = [one_side.visit_type[one_side.visit] * width + one_side.feature for one_side in occurrences]
@@ -290,8 +309,68 @@ def _shares(occurrences: tuple[_Occurrences, _Occurrences], half: float) -> tupl
     sure = np.where(known, weight(bits, half), 0.0)
     present = np.maximum(np.log2(now / usual) - MIX_BITS, 0.0) * sure
     absent = np.maximum(np.log2((1 - now) / (1 - usual)) - MIX_BITS, 0.0) * sure
-    present, absent = np.where(is_error, ERROR_WEIGHT * present, present), np.where(is_error, 0.0, absent)
-    return _Shares(visit_type, feature, before, after, n, m, present, absent, bits), own[1]
+    elsewhere, rate = _spread(occurrences[0], texts, feature, is_error)
+    background = elsewhere >= 0
+    loud = np.where(background, np.minimum(present, elsewhere * sure), ERROR_WEIGHT * present)
+    present, absent = np.where(is_error, np.minimum(loud, MOST_ERROR_BITS), present), np.where(is_error, 0.0, absent)
+    line = feature % len(FEATURES) == FEATURES.index("line")
+    absent = np.where(line, LINE_WEIGHT * absent, absent)
+    # A line with other values may be of another kind, so only a missing line is a surprise; new lines have new words.
+    present = np.where(line, 0.0, present)
+    return _Shares(
+        visit_type, feature, before, after, n, m, present, absent, bits, background & (now < OFTEN * rate)
+    ), own[1]
+
+
+def _spread(reference: _Occurrences, texts: _Texts, feature: I64, is_error: Mask) -> tuple[F64, F64]:
+    """Return, per feature, the maximum bits of an error of a kind that the reference has, -1 for other features, and the share
+    of visits with it at the places that have it.
+
+    An error that some places have for a while has other places at another time. The surprise is the rarity of such places,
+    and a part of it is lost because one of the places has to be the next.
+    """
+    errors = np.isin(reference.feature % len(FEATURES), ERRORS)
+    visit = reference.visit[errors]
+    size = len(reference.visit_type)
+    kinds, own = np.unique(texts.kind_of(reference.feature[errors]), return_inverse=True)
+    places, place = np.unique(reference.place, return_inverse=True)
+    pairs = np.unique(own * len(places) + place[visit])
+    having = np.bincount(pairs // len(places), minlength=len(kinds))
+    visits = np.bincount(place, minlength=len(places))[pairs % len(places)]
+    bad = np.bincount(np.unique(own * size + visit) // size, minlength=len(kinds))
+    all_there = np.bincount(pairs // len(places), visits, len(kinds))
+    bits, rate = np.full(len(feature), -1.0), np.ones(len(feature))
+    if len(kinds):
+        kind = texts.kind_of(feature)
+        at = np.minimum(np.searchsorted(kinds, kind), len(kinds) - 1)
+        known = is_error & (kinds[at] == kind)
+        rarity = np.log2((len(places) + 1) / (having + 0.5)) - SPREAD * np.log2(len(places))
+        bits = np.where(known, np.maximum(rarity, 0.0)[at], bits)
+        rate = np.where(known, ((bad + 0.5) / (all_there + 0.5))[at], rate)
+    return bits, np.minimum(rate, 1.0)
+
+
+def _limits(occurrences: _Occurrences, shares: _Shares, pair: I64) -> F64:
+    """Return the maximum surprise of each visit: that of its error, if the reference has errors of its kind at other places.
+
+    The visit fails differently than its healthy visits, and so do the visits that led to it: that is no further evidence.
+    """
+    size = len(occurrences.visit_type)
+    limit, loud = np.full(size, -1.0), np.zeros(size, bool)
+    surprising = shares.present[pair] >= LEAST
+    there = surprising & shares.background[pair]
+    np.maximum.at(limit, occurrences.visit[there], shares.present[pair[there]])
+    is_error = np.isin(shares.feature[pair] % len(FEATURES), ERRORS)
+    loud[occurrences.visit[surprising & is_error & ~shares.background[pair]]] = True
+    limit[loud] = -1.0
+    outer = occurrences.side.parent[occurrences.side.entries]
+    above = np.where(outer >= 0, occurrences.side.visit[outer], -1)
+    spread = np.flatnonzero((limit >= 0) & (above >= 0))
+    while len(spread):
+        before = limit.copy()
+        np.maximum.at(limit, above[spread], limit[spread])
+        spread = np.flatnonzero((limit > before) & (above >= 0))
+    return np.where(limit >= 0, limit, np.inf)
 
 
 def _rarity(reference: _Occurrences) -> float:
@@ -420,7 +499,7 @@ def _ends(side: Side) -> I64:
         ends[inner[late]] = ends[above[late]]
 
 
-def _example_call(side: Side, words: _Words, shares: _Shares, number: int, visit: int) -> int:
+def _example_call(side: Side, texts: _Texts, shares: _Shares, number: int, visit: int) -> int:
     """Return a call of a visit that shows the feature: the failed call, the caller, or the call that logged; otherwise its
     first call."""
     flows = side.flows
@@ -428,9 +507,9 @@ def _example_call(side: Side, words: _Words, shares: _Shares, number: int, visit
     if FEATURES[feature] in ("word", "level"):
         logs = np.flatnonzero(side.visit[flows.log_call] == visit)
         if FEATURES[feature] == "level":
-            logs = logs[flows.log_level[logs] >= ERROR]
+            logs = logs[(flows.log_level[logs] >= ERROR) & (texts.kind[side.template[logs]] == name)]
         else:
-            logs = logs[np.array([name in words.of[of] for of in side.template[logs].tolist()], bool)]
+            logs = logs[np.array([name in texts.words[of] for of in side.template[logs].tolist()], bool)]
         found = flows.log_call[logs]
     elif FEATURES[feature] == "failure":
         found = np.flatnonzero(flows.failed & (side.label == name) & (side.visit == visit))
@@ -440,16 +519,22 @@ def _example_call(side: Side, words: _Words, shares: _Shares, number: int, visit
     return int(found[0]) if len(found) else int(side.entries[visit])
 
 
-def _evidence_item(sides: Sides, words: _Words, shares: _Shares, number: int, *, bits: float, call: int) -> Evidence:
+def _evidence_item(sides: Sides, texts: _Texts, shares: _Shares, number: int, *, bits: float, call: int) -> Evidence:
     """Describe a feature as an item of evidence, with an example call."""
     side = sides.suspect
     feature = FEATURES[int(shares.feature[number]) % len(FEATURES)]
     name = int(shares.feature[number]) // len(FEATURES)
     if feature == "word":
-        text = _message(sides, words, name, call)
+        text = _message(sides, np.array([name in of.tolist() for of in texts.words], bool), call)
+    elif feature == "line":
+        kind, least = divmod(name, len(LINES))
+        text = _message(sides, texts.kind == kind, call)
+        text = f"{text} (at least {LINES[least]} times)" if least else text
+    elif feature == "level":
+        text = _message(sides, texts.kind == name, call)
     else:
-        label = sides.labels[name] if feature != "level" else ""
-        text = {"call": label, "failure": "", "level": "an error is logged", "trouble": f"calls {label}"}[feature]
+        label = sides.labels[name]
+        text = {"call": label, "failure": "", "trouble": f"calls {label}"}[feature]
     return Evidence(
         kind=KIND_OF[feature],
         bits=bits,
@@ -467,9 +552,8 @@ def _evidence_item(sides: Sides, words: _Words, shares: _Shares, number: int, *,
     )
 
 
-def _message(sides: Sides, words: _Words, word: int, call: int) -> str:
-    """Return the most frequent message with a word, preferably a message of the same place."""
-    having = np.array([word in of.tolist() for of in words.of], bool)
+def _message(sides: Sides, having: Mask, call: int) -> str:
+    """Return the most frequent of some messages, preferably a message of the place of a call."""
     counts = np.bincount(np.concatenate([side.template for side in sides.both]), minlength=len(sides.templates))
     place = sides.suspect.place[call]
     here = np.zeros(len(sides.templates), bool)

@@ -38,7 +38,7 @@ class Evidence:
     instance: str
     """"" unless the evidence concerns one instance."""
     text: str
-    """For a log, its template; for a call, the label that is new or missing."""
+    """For a log, its template; for a call, the label that is new or missing; for waiting, what the example waits for."""
     before: float | None
     """Time in ns per request that has it, or the share of visits that show the behaviour; None if unknown."""
     after: float | None
@@ -61,13 +61,15 @@ class Evidence:
         if self.kind == "work":
             return f"{self.method} itself takes"
         if self.kind == "waiting":
-            return f"unrecorded waiting in {self.method}:"
+            return (
+                f"waiting for {self.text} in {self.method}:" if self.text else f"unrecorded waiting in {self.method}:"
+            )
         if self.kind == "edge":
             return f"the hop from {self.caller} to {self.method} takes"
         if self.kind == "instance":
             return f"instance {self.instance}, compared with its peers, takes"
         if self.kind == "error":
-            return f"{self.method} fails" if not self.text else f"{self.method}: {self.text}"
+            return f"{self.method} fails" if not self.text else f"{self.method}: {_shortened(self.text)}"
         return (
             f"{self.method} logs {_shortened(self.text)!r}"
             if self.kind == "log"

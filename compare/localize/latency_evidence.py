@@ -21,6 +21,7 @@ import numpy as np
 from clew.compare.localize.evidence import Evidence, Kind, relative_entropy, shares_differ, weight
 from clew.compare.localize.visits import KINDS, Mask, Side, Sides
 from clew.compare.stats.tests import F64, I64, Samples, benjamini_hochberg, mann_whitney, normal_above
+from clew.records.format.event import EdgeKind
 
 QUANTILES = (0.5, 0.75, 0.9, 0.95)
 """The quantiles beyond which the shares of both samples are compared; occasional stalls do not move the median."""
@@ -329,7 +330,7 @@ def _evidence_items(
                 method=sides.labels[side.label[example]],
                 caller=sides.labels[side.caller[example]] if side.caller[example] >= 0 else "",
                 instance="",
-                text="",
+                text=_awaited(side, example) if kind == "waiting" else "",
                 before=float(pair[0].mean()) if len(pair[0]) else None,
                 after=float(pair[1].mean()),
                 samples_before=len(pair[0]),
@@ -339,6 +340,20 @@ def _evidence_items(
             )
         )
     return result
+
+
+def _awaited(side: Side, call: int) -> str:
+    """Return the channels (locks, queues, …) that synchronized a call with others while it ran; "" if none is recorded."""
+    flows = side.flows
+    graph, event = flows.runs[int(flows.run[side.request[call]])].graph, int(flows.event[call])
+    begin = int(graph.ts[event])
+    into = np.flatnonzero(graph.edge_kind[:] == EdgeKind.SYNC)
+    rows = graph.edge_dst[into]
+    times = graph.ts[rows]
+    there = (graph.strand[rows] == graph.strand[event]) & (times >= begin)
+    there &= times <= begin + int(flows.total_ns[call])
+    used = set(graph.edge_channel[into[there]].tolist())
+    return ", ".join(sorted(name for name, code in graph.channel_ids.items() if code in used and name))
 
 
 def _samples(sides: Sides, keys: list[I64], kind: str, number: int) -> tuple[tuple[F64, F64], int]:

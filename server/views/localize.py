@@ -10,8 +10,10 @@ import numpy as np
 
 from clew.compare.localize.evidence import Evidence
 from clew.compare.localize.ranking import Localization, Suspect, Thresholds, localize
+from clew.compare.localize.visits import is_recorded
 from clew.graph.ops.flows.flows import Flows
 from clew.records.errors import ClewError
+from clew.records.format.event import Kind
 from clew.server.protocol.shared import Location
 from clew.server.protocol.views.localize import (
     LocalizeCluster,
@@ -39,6 +41,8 @@ def localize_view(session: Session, params: LocalizeParams, task: Task) -> Local
     if not params.suspect:
         raise ClewError("name a run to search for suspects")
     sides = [[session.snapshot(name, task) for name in names] for names in (params.suspect, params.reference)]
+    for runs in sides:
+        _refuse_logs_alone(runs)
     task.phase("following requests")
     names = [params.request] if params.request else None
     with task.interruptible():
@@ -66,6 +70,17 @@ def localize_view(session: Session, params: LocalizeParams, task: Task) -> Local
         hiddenClusters=max(len(clusters) - MAX_CLUSTERS, 0),
         message=_message(sides, suspect, reference),
     )
+
+
+def _refuse_logs_alone(runs: Sequence[Run]) -> None:
+    """Raise `ClewError` for an imported file without requests next to others: probably the logs of another file."""
+    logs = [run for run in runs if not len(run.graph.rows_of([Kind.REQUEST])) and not is_recorded(run)]
+    if logs and len(logs) < len(runs):
+        names = " and ".join(run.info.name for run in logs)
+        raise ClewError(
+            f"{names} has no requests, so it would not be compared. If it has the logs of another file, join the names of both "
+            "files with a comma: SPANS,LOGS"
+        )
 
 
 def _message(sides: Sequence[Sequence[Run]], suspect: Flows, reference: Flows | None) -> str:

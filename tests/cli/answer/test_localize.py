@@ -11,6 +11,7 @@ from clew.records.errors import ClewError
 from clew.server.handlers import answer
 from clew.server.session.session import Session
 from tests.support.runs.compared_runs import record
+from tests.support.runs.spans import period
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,16 @@ def test_localize_with_one_request_or_without_reference_answers(localize):
 def test_localize_with_wrong_arguments_prints_one_sentence(localize, arguments, what):
     code, out, err = localize(*arguments)
     assert code == 2 and out == "" and what in err and "Traceback" not in err
+
+
+def test_localize_logs_as_a_run_of_their_own_are_refused(tmp_path, localize):
+    usual = [(number, 0, "served", 9) for number in range(40)]
+    for seed, name in ((1, "good"), (2, "bad")):
+        period(tmp_path, seed, name, logs=usual)
+    bad, logs, good, others = (str(tmp_path / f"{name}.jsonl") for name in ("bad", "bad-logs", "good", "good-logs"))
+    code, out, err = localize(bad, logs, "--against", f"{good},{others}")
+    assert code == 2 and out == "" and "bad-logs" in err and "comma" in err
+    assert localize(f"{bad},{logs}", "--against", f"{good},{others}")[0] == 0
 
 
 def test_localize_request_has_examples_and_places(workspace):

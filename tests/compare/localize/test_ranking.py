@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.compare.localize.behaviour_evidence import words_of
+from clew.compare.localize.message_kinds import Kinds, words_of
 from clew.compare.localize.ranking import Thresholds, localize
 from clew.compare.localize.visits import two_sides
 from clew.graph.formats.read_files import read_files
@@ -201,10 +201,84 @@ def test_localize_unknown_threshold_or_run_argument_is_refused(tmp_path):
         ("route=Berlin to=[Paris, Rome] by train", ["route", "to", "Rome", "by", "train"]),
         ("status: Wrong Mon a\0b", ["status"]),
         ("order \0-acbf-\0 of route-planner fee-\0", ["order", "of", "route", "planner"]),
+        ("found [Order(id=\0, by Ann Lee, seats=[a, b]), Order(id=\0, by Bob)] for it", ["found", "for", "it"]),
+        ("found [{name Ann}, {name Bo", ["found"]),
+        ("found [no orders] (of Ann)", ["found", "no", "orders", "of", "Ann"]),
     ],
 )
 def test_words_of_template_leaves_out_data(template, words):
     assert list(words_of(template)) == words
+
+
+def test_kinds_of_one_error_at_several_places_are_equal():
+    kinds = Kinds(["ts-seat-service", "ts-basic-service", "app"])
+    one, other, third = kinds.of_messages(
+        ["no app instance of ts-seat-service \0", "no app instance of ts-basic-service \0", "no instance left"]
+    )
+    assert one == other != third
+    page, same, home = kinds.of_labels(["ts-seat-service:Errors.page", "ts-basic-service:Errors.page", "app:home"])
+    assert page == same != home
+
+
+ERROR = 17
+
+
+def test_localize_error_of_known_kind_that_moved_ranks_below_delay(tmp_path):
+    def unreachable(service, call):
+        return [(number, call, f"no instance of {service} found", ERROR) for number in range(8, 20)]
+
+    usual = [(number, 0, "served", 9) for number in range(40)]
+    good = period(tmp_path, 1, "good", logs=[*usual, *unreachable("depot", 0)])
+    bad = period(tmp_path, 2, "bad", logs=[*usual, *unreachable("depot", 1)],
+                 change=lambda number, calls, chance: changed(calls, 2, ms=90.0))  # fmt: skip
+    assert bad.requests.localize(good.requests).suspects[0].service == "s3"
+    # An error that the reference has nowhere is stronger evidence than the same error elsewhere.
+    moved = period(tmp_path, 3, "moved", logs=[*usual, *unreachable("depot", 1)]).requests
+    known, unknown = moved.localize(good.requests), moved.localize(period(tmp_path, 4, "calm", logs=usual).requests)
+    assert unknown.suspects[0].service == "s2" and known.suspects[0].score < unknown.suspects[0].score / 2
+    assert known.suspects[0].score < 3
+
+
+@pytest.mark.parametrize(("lines", "left"), [(1, 0), (4, 1)])
+def test_localize_line_that_is_no_longer_written_names_its_service(tmp_path, lines, left):
+    def logs(count):
+        # Another line has the same word, so no word is missing.
+        return [(number, 1, text, 9) for number in range(40) for text in ("order stored", *["order"] * count)]
+
+    bad, good = period(tmp_path, 2, "bad", logs=logs(left)), period(tmp_path, 1, "good", logs=logs(lines))
+    first = bad.requests.localize(good.requests).suspects[0]
+    piece = first.evidence[0]
+    assert (first.service, piece.kind, piece.before, piece.after) == ("s2", "log", 1.0, 0.0)
+    assert piece.text.startswith("order") and first.score > 3
+
+
+def test_localize_lists_of_objects_in_messages_are_not_evidence(tmp_path):
+    def logs(*names):
+        return [
+            (number, 1, f"found [Order(by {names[number % 2]} Lee), Order(by {names[0]})]", 9) for number in range(40)
+        ]
+
+    bad, good = period(tmp_path, 2, "bad", logs=logs("Ann", "Bo")), period(tmp_path, 1, "good", logs=logs("Cy", "Di"))
+    assert all(suspect.score < 0.2 for suspect in bad.requests.localize(good.requests).suspects)
+
+
+def test_localize_waiting_for_a_lock_names_the_lock(make_run):
+    def recorded(name, waits):
+        run = make_run(name)
+        process = run.process("app")
+        worker, other = process.thread(), process.thread()
+        for number in range(30):
+            worker.enter("serve").request("Type")
+            if waits:
+                run.clock.now += 5_000_000
+                other.release(number)
+                worker.acquire(number)
+            worker.exit("serve")
+        return clew.open(run.write())
+
+    answer = recorded("waits", waits=True).requests.localize(recorded("usual", waits=False).requests)
+    (piece,) = [piece for piece in answer.suspects[0].evidence if piece.kind == "waiting"]
+    assert piece.sentence().startswith("waiting for lock in app:serve")
 
 
 def trainticket(name):
@@ -253,7 +327,7 @@ def test_localize_one_service_names_its_function(make_run):
     ("faults", "kind", "text", "method"),
     [
         (lambda thread: thread.unwind("check").enter("refuse").exit("refuse"), "error", "", "app:check"),
-        (lambda thread: thread.log("out of stock", level=40).exit("check"), "error", "an error is logged", "app:check"),
+        (lambda thread: thread.log("out of stock", level=40).exit("check"), "error", "out of stock", "app:check"),
         (lambda thread: thread.log("out of stock").exit("check"), "log", "out of stock", "app:check"),
         (lambda thread: thread.enter("explain").exit("explain").exit("check"), "call", "app:explain", "app:check"),
     ],
