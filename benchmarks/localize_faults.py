@@ -1,7 +1,8 @@
 """Faults of known places, put into traces of healthy requests: what `localize.py` and its test measure with.
 
-Four kinds: `delay` (the network of one service: each message to and from it, and each query it makes), `cpu` (calls of one
-service stall now and then), `exception` and `return`. Service, size, share of visits, mix of requests, the
+Five kinds: `delay` (the network of one service: each message to and from it, and each query it makes), `cpu` (calls of one
+service stall now and then), `exception`, `return`, and `silent` (one service no longer writes one of its log lines, or
+writes it less often, and does the rest as before). Service, size, share of visits, mix of requests, the
 instant from which on it is so (in half of the cases the first), and the noise of a busy machine on all services are drawn.
 
 Structural faults are as one gets them by changing a method of a running program, so that it throws or returns too early: they
@@ -12,7 +13,12 @@ same words for every service. A wrong return ends the visit, or leaves out only 
 nobody says so. What the code of a caller does about an error or a wrong value is drawn once per case and operation: it fails
 itself, in the framework's words; or it says something, stops, both, or neither; and its own answer is wrong, too, or not.
 
-Invariant: a case is its seed.
+Both sides are disturbed, whether there is a fault or not. An error of one kind comes in bursts: a service cannot reach
+another one for a while, fails in the framework's words, which hold the name of the other service, and answers through the
+framework's error page. Each burst has another service, so the suspect period often has the error where the reference has none.
+And a service writes lists of objects into its messages, whose words are new customers' names.
+
+A case with an even seed is for tuning, a case with an odd seed for judging: `half_of`. Invariant: a case is its seed.
 """
 
 from __future__ import annotations
@@ -25,21 +31,25 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clew.compare.localize.visits import Mask, Side, two_sides
+from clew.compare.localize.visits import Mask, Side, Sides, two_sides
 from clew.graph.ops.flows.flows import Flows
 
-KINDS = ("delay", "cpu", "exception", "return")
+KINDS = ("delay", "cpu", "exception", "return", "silent")
 LATENCY = ("delay", "cpu")
 Trace = Literal["speaks", "silent", "none"]
 """What a structural fault leaves in the visits of its own service: something that is said, only what is missing, or nothing."""
+Half = Literal["tuning", "judging"]
 UNHANDLED = "ERROR dispatcher: handler threw exception \0"
 """What the framework logs, of every service in the same words."""
 LEAST_VISITED = 4
 """Requests with the faulty service that a case has at least, once the fault is there."""
 LEAST_WRONG = 2
 """Visits that a structural fault makes go wrong at least."""
+BACKGROUND = 0.7
+"""Share of the cases with an error of another cause, on both sides."""
 OTHER_DAY = 0.25
 """Share of the cases whose reference is of the day before or after."""
+LOG_COLUMNS = ("log_call", "log_template", "log_level", "log_event")
 LATEST = 0.7
 """Share of the suspect period after which no fault begins."""
 
@@ -80,10 +90,12 @@ def make_case(periods: list[Flows], kind: str, seed: int) -> Case:
             {"delay": _delay, "cpu": _cpu}[kind](seen, service, bad, chance)
             planted = None
             break
-        planted = {"exception": _exception, "return": _return}[kind](seen, service, bad, there, chance)
+        plant = {"exception": _exception, "return": _return, "silent": _silent}[kind]
+        planted = plant(seen, service, bad, there, chance)
         if planted.visits >= LEAST_WRONG:
             break
     same_day = before.runs[0] is after.runs[0]
+    before = _disturbed(sides, edits, chance)
     visits, trace = (planted.visits, planted.trace) if planted is not None else (0, None)
     return Case(kind, sides.services[service], onset, same_day, before, _rebuilt(after, edits), visits, trace)
 
@@ -94,7 +106,17 @@ def make_healthy(periods: list[Flows], seed: int) -> tuple[Flows, Flows]:
     before, after = _two_parts(periods, chance, other_day=0.0)
     edits = [_Edit() for _ in range(len(after))]
     _noise(after, edits, chance)
-    return before, _rebuilt(after, edits)
+    return _disturbed(two_sides(before, after), edits, chance), _rebuilt(after, edits)
+
+
+def half_of(seed: int) -> Half:
+    """The half of the cases that a seed belongs to: methods are chosen with one, and judged by the other."""
+    return "judging" if seed % 2 else "tuning"
+
+
+def without_logs(flows: Flows) -> Flows:
+    """The same requests, of whom only spans were collected."""
+    return replace(flows, **{name: getattr(flows, name)[:0] for name in LOG_COLUMNS}, templates=())
 
 
 def _two_parts(
@@ -124,6 +146,60 @@ class _Edit:
         self.logs: list[tuple[int, str, int]] = []
         """Place of the call, template, level."""
         self.failed: set[int] = set()
+        self.named: dict[int, str] = {}
+        """New labels of calls, by place in the request."""
+
+
+def _disturbed(sides: Sides, edits: list[_Edit], chance: np.random.Generator) -> Flows:
+    """Disturb both sides; return the reference."""
+    calm = [_Edit() for _ in range(len(sides.reference.flows))]
+    services = np.unique(sides.suspect.service)
+    if chance.random() < BACKGROUND:
+        some = chance.choice(services, min(4, len(services)), replace=False)
+        for side, of in zip(sides.both, (calm, edits), strict=True):
+            for _ in range(int(chance.integers(1, 4))):
+                _burst(sides, side, int(chance.choice(some)), of, chance)
+    customers = [_customer(chance) for _ in range(16)]
+    for service in chance.choice(services, min(2, len(services)), replace=False).tolist():
+        _dump(sides.reference, service, calm, customers[:10], chance)
+        _dump(sides.suspect, service, edits, customers[6:], chance)
+    return _rebuilt(sides.reference.flows, calm)
+
+
+def _burst(sides: Sides, side: Side, service: int, edits: list[_Edit], chance: np.random.Generator) -> None:
+    """For a while, a service cannot reach another one: most of its visits fail in the framework's words."""
+    begin, share, missing = chance.uniform(0, 0.9), chance.uniform(0.5, 1.0), str(chance.choice(sides.services))
+    flows, reactions = side.flows, _Reactions(chance)
+    low, high = np.quantile(flows.start_ns, [begin, min(begin + chance.uniform(0.1, 0.3), 1.0)])
+    for request, calls in _visits(side, service).items():
+        if not low <= flows.start_ns[request] <= high:
+            continue
+        edit, first = edits[request], int(flows.first[request])
+        for call in calls:
+            if chance.random() > share or call - first in edit.dropped:
+                continue
+            own = np.flatnonzero((side.parent == call) & (side.service == service))
+            own = own[[int(place) - first not in edit.dropped for place in own]]
+            _drop(side, edit, request, call, float(flows.begin_ns[own[0] if len(own) else call]))
+            if len(own):
+                edit.named[int(own[0]) - first] = f"{sides.services[service]}:ErrorPage.error"
+            edit.logs.append((call, f"ERROR dispatcher: no instances available for {missing} \0", 40))
+            _callers(side, edit, request, call, reactions, raised=True)
+
+
+def _customer(chance: np.random.Generator) -> str:
+    return "".join(chance.choice(["ka", "mi", "to", "ren", "sul", "ba", "ne", "val"], 3)).capitalize()
+
+
+def _dump(side: Side, service: int, edits: list[_Edit], customers: list[str], chance: np.random.Generator) -> None:
+    """A service logs the list that it answers, with the names of customers."""
+    for request, calls in _visits(side, service).items():
+        for call in calls:
+            found = [
+                f"Order(id=\0, bought by {chance.choice(customers)}, seat=\0)"
+                for _ in range(int(chance.integers(1, 4)))
+            ]
+            edits[request].logs.append((call, f"INFO store: answer [{', '.join(found)}]", 20))
 
 
 def _noise(flows: Flows, edits: list[_Edit], chance: np.random.Generator) -> None:
@@ -215,6 +291,27 @@ def _return(seen: Side, service: int, edits: list[_Edit], there: Mask, chance: n
             edit.logs.append((call, "planted other message \0", 20))
         planted.add(gone=gone, says=raises or speaks)
         _callers(seen, edit, request, call, reactions, raised=raises)
+    return planted
+
+
+def _silent(seen: Side, service: int, edits: list[_Edit], there: Mask, chance: np.random.Generator) -> _Planted:
+    """A line is no longer written, or only the first time in a visit; nothing else changes."""
+    flows, planted = seen.flows, _Planted()
+    logs = np.flatnonzero((seen.service[flows.log_call] == service) & there[seen.request[flows.log_call]])
+    if not len(logs):
+        return planted
+    line = int(chance.choice(seen.template[logs]))
+    logs = logs[seen.template[logs] == line]
+    _, again = np.unique(seen.visit[flows.log_call[logs]], return_index=True)
+    often = len(logs) > 1.5 * len(again)
+    left = set(logs[again].tolist()) if often and chance.random() < 0.5 else set()
+    share = 1.0 if chance.random() < 0.75 else chance.uniform(0.5, 0.9)
+    wrong: dict[int, bool] = {}
+    for log in logs.tolist():
+        visit, request = int(seen.visit[flows.log_call[log]]), int(seen.request[flows.log_call[log]])
+        if log not in left and wrong.setdefault(visit, bool(chance.random() < share)):
+            edits[request].silent.add(log)
+    planted.visits, planted.gone = sum(wrong.values()), sum(wrong.values())
     return planted
 
 
@@ -358,6 +455,7 @@ def _callers(seen: Side, edit: _Edit, request: int, call: int, reactions: _React
 
 def _rebuilt(flows: Flows, edits: list[_Edit]) -> Flows:
     names = {template: code for code, template in enumerate(flows.templates)}
+    labels = {label: code for code, label in enumerate(flows.labels)}
     columns: dict[str, list[npt.NDArray[Any]]] = {}
     first, response = [0], []
     for request, edit in enumerate(edits):
@@ -366,7 +464,11 @@ def _rebuilt(flows: Flows, edits: list[_Edit]) -> Flows:
         place = np.full(at.stop - at.start, -1, np.int64)
         place[kept] = np.arange(len(kept))
         calls = {name: getattr(flows, name)[at][kept] for name in flows.matrix_columns}
+        calls["label"] = calls["label"].astype(np.int32)
         calls["parent"] = np.where(calls["parent"] >= 0, place[calls["parent"]], -1).astype(np.int32)
+        for call, label in edit.named.items():
+            if place[call] >= 0:
+                calls["label"][place[call]] = labels.setdefault(label, len(labels))
         start = _moved(calls["begin_ns"].astype(float), edit.inserted)
         stop = _moved((calls["begin_ns"] + calls["total_ns"]).astype(float), edit.inserted)
         calls["begin_ns"] = start.astype(np.int64)
@@ -404,6 +506,7 @@ def _rebuilt(flows: Flows, edits: list[_Edit]) -> Flows:
         category.append(shapes.setdefault(shape, len(shapes)))
     return replace(
         flows, **joined, first=np.array(first, np.int64), response_ns=np.array(response, np.int64), templates=tuple(names),
+        labels=tuple(labels),
         category=np.array(category, np.int32),
         categories=tuple(flows.categories[0]._replace(shape=number) for number in range(len(shapes))),
     )  # fmt: skip
