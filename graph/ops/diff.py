@@ -49,8 +49,8 @@ DEVIATIONS = 2.0
 """A change counts beyond this number of standard deviations of the sum of the calls."""
 STRETCHES = 10
 """A run is divided into at most this number of stretches, to estimate how much its parts differ."""
-WAITS = 1.5
-"""Minimum factor, or its inverse, between waits: they scatter more than work."""
+WAITS, WAITS_SHARE = 1.5, 0.05
+"""Minimum factor, or its inverse, between waits, and minimum share of all work and waits: they scatter more than work."""
 COUNTED_NAMED = 3
 TAKEN, TAKEN_NS = 0.05, 10_000_000
 """The time that others had the processor is mentioned if it is this share of the total, and this long."""
@@ -189,7 +189,8 @@ class Diff:
 
     def wait_findings(self) -> list[DiffRow]:
         """Return the rows that wait for more or less time by more than noise, largest change first."""
-        share = SHARE * max(self.total_before_ns, self.total_after_ns)
+        waits = sum(row.waits_before_ns for row in self.rows), sum(row.waits_after_ns for row in self.rows)
+        share = WAITS_SHARE * max(self.total_before_ns + waits[0], self.total_after_ns + waits[1])
         found = []
         for row in self.rows:
             change = abs(row.waits_delta_ns)
