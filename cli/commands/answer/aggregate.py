@@ -136,7 +136,7 @@ def _pauses(nodes: list[AggregateNode]) -> str:
 
     kinds = {
         "a processor": sum(node.processor_ns for node in nodes),
-        "the GIL": sum(node.gil_ns for node in nodes),
+        "the GIL (inferred)": sum(node.gil_ns for node in nodes),
         "sleep or I/O": sum(node.blocked_ns for node in nodes),
     }
     told = [f"{units.duration(ns)} for {what}" for what, ns in kinds.items() if ns]
