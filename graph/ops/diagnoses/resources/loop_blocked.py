@@ -7,9 +7,10 @@ have run right after it. A step that never ended must have taken a second while 
 a function that reschedules itself without end does not count: the chain kept the loop, and one long step among thousands is
 a step without a processor.
 
-How long a thread had a processor is not recorded, so a claim says so. If the call took at least ten times as long as each of
-at least 20 others of its function, the claim is inferred: either this call did more, or its thread had no processor. It is
-not made if calls of three other functions were as unusual, which tells of a busy machine.
+The time in which others had the processor or the GIL does not count. Where it was not recorded, a claim says so. If the call
+then took at least ten times as long as each of at least 20 others of its function, the claim is inferred: either this call did
+more, or its thread had no processor. It is not made if calls of three other functions were as unusual, which tells of a busy
+machine.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.graph.model.cached import cached
+from clew.graph.model.graph import ExecutionGraph
 from clew.graph.ops.diagnoses import words
 from clew.graph.ops.diagnoses.control.endless_reschedule import endless_chains
 from clew.graph.ops.diagnoses.finding import Claim, Finding, Reason, Victim
@@ -27,6 +29,7 @@ from clew.graph.ops.diagnoses.significance import victims
 from clew.graph.ops.facts.facts import Facts, Waiting
 from clew.graph.ops.facts.loop_steps import HANDLE, LoopStep, long_steps, open_steps, opening_row
 from clew.graph.ops.facts.moments import Moments
+from clew.graph.ops.timing.pauses import pauses
 
 KIND = "loop-blocked"
 STEP_NS = 100_000_000
@@ -41,6 +44,8 @@ UNUSUAL = 10
 MOST_UNUSUAL = 2
 """The most other functions with an unusual call of a machine that is not busy."""
 MOST_WAITS = 10
+TAKEN = 0.05
+"""The time that others had the processor is told from this share of the step on."""
 
 
 def find(facts: Facts) -> list[Finding]:
@@ -179,9 +184,12 @@ def _finding(
     facts: Facts, step: LoopStep, late: list[tuple[int, int]], waits: list[Waiting]
 ) -> tuple[Finding, int] | None:
     """Return the finding about a step, and the site of its main call, -1 for none; None on a busy machine."""
-    graph = facts.graph
+    graph, paused = facts.graph, pauses(facts.graph)
+    taken = _taken_ns(graph, step)
+    if step.ns - taken < STEP_NS:
+        return None
     row, _end = main_call(graph, step.begin + 1, step.end, step.ns)
-    unusual = _Unusual.of(facts).usual_ns
+    unusual = {} if len(paused.row) else _Unusual.of(facts).usual_ns
     mine = unusual.get(graph.at("site", row)) if row >= 0 else None
     if mine is not None and len(unusual) - 1 > MOST_UNUSUAL:
         return None
@@ -190,7 +198,9 @@ def _finding(
     call = f" in {words.site_place(site)}" if site is not None and site.file else ""
     lasted, since = words.seconds(step.ns), words.offset(step.begin_ns)
     thread = graph.strands[step.strand].thread_name
-    known = "; how long it had a processor is not recorded"
+    known = "" if len(paused.row) else "; how long it had a processor is not recorded"
+    if taken >= TAKEN * step.ns:
+        known = f"; others had the processor or the GIL for {words.seconds(taken)} of it"
     basis = ""
     if mine is not None:
         basis = (
@@ -216,6 +226,20 @@ def _finding(
     harmed = victims(facts, waits) + tuple(_late_victim(facts, target) for _source, target in late)
     finding = Finding(KIND, Reason.RESOURCE, tuple(claims), harmed, "inferred" if basis else "recorded", basis)
     return finding, graph.at("site", row) if row >= 0 else -1
+
+
+def _taken_ns(graph: ExecutionGraph, step: LoopStep) -> int:
+    """Return for how long others had the processor or the GIL during a step."""
+    paused, own = pauses(graph), graph.strands[step.strand]
+    begin = graph.ts[paused.row]
+    inside = np.flatnonzero((begin >= step.begin_ns) & (begin < step.end_ns))
+    on_thread = {
+        strand.index for strand in graph.strands if (strand.process, strand.thread) == (own.process, own.thread)
+    }
+    strands = graph.strand[paused.row[inside]].tolist()
+    return sum(
+        taken for taken, strand in zip(paused.taken_ns[inside].tolist(), strands, strict=True) if strand in on_thread
+    )
 
 
 def _late_victim(facts: Facts, row: int) -> Victim:
