@@ -73,9 +73,10 @@ def test_regression_opens_its_category_in_compare(session):
 def test_regressions_error_found_by_localize_has_the_rank_of_its_suspect(session):
     (found,) = rows(session, "works", "fails")
     assert (found.kind, found.label) == ("suspect", "app:parse")
-    assert found.short == ("suspect 1 since works: an error is logged in 0 % -> 17 % of visits, 90 requests, p < 0.001")
+    told = "suspect 1 since works: item … cannot be read in 0 % -> 17 % of visits, 90 requests, p < 0.001"
+    assert found.short == told
     assert found.sentence.startswith("suspect 1 since works, ")
-    assert "app:parse: an error is logged in 0% -> 17% of visits (of 90 and 90 requests)" in found.sentence
+    assert "app:parse: item … cannot be read in 0% -> 17% of visits (of 90 and 90 requests)" in found.sentence
     answer = handler("clew/localize")(session, found.params, Task())
     assert answer.suspects[0].method == found.label
 

@@ -85,6 +85,8 @@ class _Writer:
         depth = 0
         for event in process.events(serial):
             kind, extension = Kind(event.kind), event.extension
+            if kind is Kind.PAUSE:
+                continue  # the operating system decides about these
             depth -= kind in (Kind.EXIT, Kind.UNWIND, Kind.SUSPEND)
             site = process.sites.get(event.site)
             name = site.qualname.replace("<locals>.", "") if site else ""
