@@ -7,6 +7,47 @@ import pytest
 from clew.graph.store.store import open_graph
 from tests.support.programs.named_facts import NamedFacts
 
+PRIMITIVES = """
+import multiprocessing, queue, sys, threading
+
+def child(semaphore, condition, event, barrier, items, room, joinable, pipe):
+    assert not semaphore.acquire(timeout=0.02)
+    with condition:
+        condition.wait(0.02)
+    event.wait(0.02)
+    try: barrier.wait(0.02)
+    except threading.BrokenBarrierError: pass
+    try: items.get(timeout=0.02)
+    except queue.Empty: pass
+    try: room.put(2, timeout=0.02)
+    except queue.Full: pass
+    pipe.poll(0.02)
+    # The switch interval is endless, so `tell` goes on where this thread waits.
+    sys.setswitchinterval(1000)
+    gates = threading.Lock(), threading.Lock()
+    for gate in gates: gate.acquire()
+    def tell():
+        for gate in gates: gate.acquire(), pipe.send("waits")
+    threading.Thread(target=tell, daemon=True).start()
+    gates[0].release(), items.get()
+    gates[1].release(), joinable.join()
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    semaphore, room, items, joinable = (
+        context.BoundedSemaphore(2), context.Queue(1), context.Queue(), context.JoinableQueue()
+    )
+    semaphore.acquire(), semaphore.acquire()
+    room.put(1), joinable.put(1)
+    ours, theirs = context.Pipe()
+    shared = semaphore, context.Condition(), context.Event(), context.Barrier(2), items, room, joinable, theirs
+    process = context.Process(target=child, args=shared)
+    process.start()
+    ours.recv(), items.put(3)
+    ours.recv(), joinable.get(), joinable.task_done()
+    process.join()
+    room.get()
+"""
 METHODS = pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 
 
@@ -76,62 +117,22 @@ def test_process_rlock_is_held_from_its_first_acquire_to_its_last_release(record
 
 @METHODS
 def test_process_primitives_name_their_waits_and_ends(record, method):
-    facts = facts_of(
-        record,
-        """
-        import multiprocessing, queue, sys, threading
-
-        def child(semaphore, condition, event, barrier, items, room, joinable, pipe):
-            assert not semaphore.acquire(timeout=0.02)
-            with condition:
-                condition.wait(0.02)
-            event.wait(0.02)
-            try: barrier.wait(0.02)
-            except threading.BrokenBarrierError: pass
-            try: items.get(timeout=0.02)
-            except queue.Empty: pass
-            try: room.put(2, timeout=0.02)
-            except queue.Full: pass
-            pipe.poll(0.02)
-            # The switch interval is endless, so `tell` goes on where this thread waits.
-            sys.setswitchinterval(1000)
-            gates = threading.Lock(), threading.Lock()
-            for gate in gates: gate.acquire()
-            def tell():
-                for gate in gates: gate.acquire(), pipe.send("waits")
-            threading.Thread(target=tell, daemon=True).start()
-            gates[0].release(), items.get()
-            gates[1].release(), joinable.join()
-
-        if __name__ == "__main__":
-            context = multiprocessing.get_context(sys.argv[1])
-            semaphore, room, items, joinable = (
-                context.BoundedSemaphore(2), context.Queue(1), context.Queue(), context.JoinableQueue()
-            )
-            semaphore.acquire(), semaphore.acquire()
-            room.put(1), joinable.put(1)
-            ours, theirs = context.Pipe()
-            shared = semaphore, context.Condition(), context.Event(), context.Barrier(2), items, room, joinable, theirs
-            process = context.Process(target=child, args=shared)
-            process.start()
-            ours.recv(), items.put(3)
-            ours.recv(), joinable.get(), joinable.task_done()
-            process.join()
-            room.get()
-        """,
-        method,
-    )
-    child = facts.graph.strands[facts.of("multiprocessing.semaphore")[0].strand].process
-    told = [
-        (wait.begin.channel.removeprefix("multiprocessing."), wait.begin.text.limit is not None, wait.end)
-        for wait in facts.waits
-        if facts.graph.strands[wait.strand].process == child and facts.name(wait.strand) == "MainThread"
-    ]
+    for _attempt in range(3):
+        facts = facts_of(record, PRIMITIVES, method)
+        child = facts.graph.strands[facts.of("multiprocessing.semaphore")[0].strand].process
+        told = [
+            (wait.begin.channel.removeprefix("multiprocessing."), wait.begin.text.limit is not None, wait.end)
+            for wait in facts.waits
+            if facts.graph.strands[wait.strand].process == child and facts.name(wait.strand) == "MainThread"
+        ]
+        unlimited = [each for each in told if not each[1] and each[0] != "rlock"]  # that of the queue that is joined
+        if ("queue", False, "satisfied") in unlimited:
+            break
+        # A busy machine stopped the child before it asked for the item, which was there then.
     assert [each for each in told if each[1]] == [
         (channel, True, "timeout")
         for channel in ("semaphore", "condition", "event", "barrier", "queue", "queue", "pipe")
     ]
-    unlimited = [each for each in told if not each[1] and each[0] != "rlock"]  # that of the queue that is joined
     assert unlimited == [("queue", False, "satisfied"), ("queue.done", False, "satisfied")]
     held = [
         holding for holding in facts.holdings if holding.resource == facts.of("multiprocessing.semaphore")[0].resource
