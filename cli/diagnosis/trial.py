@@ -7,13 +7,17 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.cli.diagnosis.finding import Finding
 from clew.records.attach.registry import CONTROL_VARIABLE
+from clew.records.format.header import Clock
 from clew.records.run.directory import CAUSE_VARIABLE, RUN_VARIABLE
+
+if TYPE_CHECKING:
+    from clew.records.read.process_records import ProcessRecords
 
 PROGRAM = """\
 import logging, threading
@@ -30,6 +34,8 @@ SECONDS = 60.0
 
 def trial() -> Iterator[Finding]:
     """Record `PROGRAM` in an interpreter like this one."""
+    from clew.records.read.reader import read_run
+
     with tempfile.TemporaryDirectory(prefix="clew-doctor-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
@@ -41,7 +47,9 @@ def trial() -> Iterator[Finding]:
             )
             return
         yield Finding("recording", f"works: {counted['events']} events of {counted['processes']} process")
-        yield Finding("event clock", _recorded_clock(Path(counted["folder"])))
+        processes = read_run(Path(counted["folder"]), events=False).processes
+        yield Finding("event clock", _clock(processes))
+        yield _pauses(processes)
         code, output = _clew(folder, "why", "--workspace", name, "clew doctor")
         if code:
             yield Finding(
@@ -83,11 +91,18 @@ def _last_line(output: str) -> str:
     return lines[-1] if lines else "the command printed nothing"
 
 
-def _recorded_clock(run_folder: Path) -> str:
+def _clock(processes: Sequence[ProcessRecords]) -> str:
     """Return which clock the events have: the processor's cycle counter, or the monotonic clock."""
-    from clew.records.format.header import Clock
-    from clew.records.read.reader import read_run
-
-    found = read_run(run_folder, events=False).processes
     names = {Clock.CYCLES: "cycle counter", Clock.MONOTONIC: "monotonic clock"}
-    return ", ".join(sorted({names[Clock(process.header.clock)] for process in found})) or "unknown"
+    return ", ".join(sorted({names[Clock(process.header.clock)] for process in processes})) or "unknown"
+
+
+def _pauses(processes: Sequence[ProcessRecords]) -> Finding:
+    """Return whether the time in which others had the processor is told apart from work."""
+    source = next((str(process.info.get("pauses") or "") for process in processes), "")
+    if "schedstat" in source:
+        return Finding("lost time", "told apart from work: the time in which others had the processor")
+    if source:
+        return Finding("lost time", "told apart from work, but not from sleep", "note", "the kernel counts no delays")
+    advice = "a function looks slow when others have the processor; glibc 2.35 or later tells"
+    return Finding("lost time", "counted as work", "note", advice)

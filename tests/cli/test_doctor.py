@@ -3,11 +3,12 @@
 import json
 import resource
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from clew.cli import main
-from clew.cli.diagnosis import machine, parts
+from clew.cli.diagnosis import machine, parts, trial
 from clew.cli.diagnosis.finding import Finding, section
 from clew.esl.packs import registry
 
@@ -113,3 +114,16 @@ def test_doctor_check_that_raises_is_a_note():
     assert section("system", map_of_the_moon).findings == [
         Finding("before", "kept"), Finding("map of the moon", "ValueError: no moon", "note")
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "told"),
+    [
+        ("rseq, schedstat", "ok", "told apart from work: the time in which others had the processor"),
+        ("rseq", "note", "told apart from work, but not from sleep"),
+        ("", "note", "counted as work"),
+    ],
+)
+def test_doctor_says_whether_lost_time_is_told_apart(source, status, told):
+    found = trial._pauses([SimpleNamespace(info={"pauses": source})])
+    assert (found.status, found.value) == (status, told)
