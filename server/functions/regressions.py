@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 MOST = 20
 """Maximum number of functions with findings; the most expensive ones are taken."""
 SHARE = 0.05
-"""A function gets a finding if it accounts for at least this share of the additional time of a kind of requests."""
+"""A function gets a finding if it accounts for at least this share of the additional time of a kind of requests, without the
+time in which they waited for their turn on an event loop.
+"""
 SUSPECTS = 5
 """Maximum number of suspects that are shown,"""
 BITS = 1.0
@@ -169,7 +171,9 @@ def _slower(mutations: Mutations, question: _Question) -> Iterable[Finding]:
     parts: dict[str, list[_Part]] = {}
     for mutation in mutations.slower:
         assert mutation.mean_before_ns is not None and mutation.mean_after_ns is not None
-        least = SHARE * (mutation.mean_after_ns - mutation.mean_before_ns)
+        # A request that waits for its turn waits for the work of others, which has findings of its own.
+        turns_before, turns_after = mutation.turns_ns or (0.0, 0.0)
+        least = SHARE * ((mutation.mean_after_ns - turns_after) - (mutation.mean_before_ns - turns_before))
         for label in dict.fromkeys(edge.target for edge in mutation.edges):
             edges = [edge for edge in mutation.edges if edge.target == label]
             part = _Part(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from clew.records.errors import ClewError
+from clew.server.functions import regressions
 from clew.server.functions.regressions import find
 from clew.server.handlers import handler
 from clew.server.session import baseline
@@ -85,3 +88,19 @@ def test_regressions_run_without_requests_raises_and_hints_at_the_spec(session):
     for before, after in (("before", "empty"), ("empty", "before")):
         with pytest.raises(ClewError, match="there are no requests in empty; mark where they begin in a spec"):
             rows(session, before, after)
+
+
+def test_slower_function_is_named_although_its_requests_wait_longer_for_their_turn(monkeypatch, tmp_path):
+    monkeypatch.setattr(regressions, "_requests", lambda mutation, places: [])
+    edge = SimpleNamespace(target="app:look_up", own_before_ns=1e4, own_after_ns=3e6, p=1e-5)
+    changed = SimpleNamespace(
+        name="order", edges=(edge,), count_before=20, count_after=20, mean_before_ns=2e5, mean_after_ns=143e6,
+        turns_ns=(1.5e5, 139e6),
+    )  # fmt: skip
+    question = SimpleNamespace(
+        before=SimpleNamespace(name="before"),
+        places=SimpleNamespace(of=lambda label: regressions.Place("app.py", "look_up", 3, tmp_path)),
+        category=lambda mutation: None,
+    )
+    found = regressions._slower(SimpleNamespace(slower=(changed,)), question)
+    assert [row.label for row in found] == ["app:look_up"]
