@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 TUTORIAL = ROOT / "docs/tutorial.md"
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 MARK = "-- next command --"
-VIEW = """clew view > view.out 2>&1 &
+VIEW = """: > view.out; clew view >> view.out 2>&1 &
 until grep -q Ctrl-C view.out || ! kill -0 $!; do sleep 0.1; done; kill $!; cat view.out"""
 """Start `clew view`, and stop it when it listens."""
 MEASURED = ("clew diff", "pytest -q --clew --clew-baseline")

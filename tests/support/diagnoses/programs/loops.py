@@ -22,7 +22,7 @@ def loop_blocked(source: Source) -> None:
         "question": source.question if source.fault else "there",
         "level": "error" if source.fault else "info",
         "block": f"{'$crunch'}($seconds)" if source.fault else "await asyncio.to_thread($crunch, $seconds)",
-        "work": source.pick("time.sleep(seconds)", "while time.monotonic() < end: pass"),
+        "work": source.pick("time.sleep(seconds)", "while time.thread_time() < end: pass"),
     }
     gate, wait, signal = source.random.choice(
         [
@@ -34,7 +34,7 @@ def loop_blocked(source: Source) -> None:
     source.add(
         """
         def $crunch(seconds):
-            end = time.monotonic() + seconds
+            end = time.thread_time() + seconds
             $work
 
         async def poll(gate):
