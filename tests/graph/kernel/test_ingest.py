@@ -146,6 +146,7 @@ def test_mark_waits_kernel_equals_oracle(strands, pairs, random):
         return
     strand = np.repeat(np.arange(len(strands), dtype=np.uint32), np.diff(start))
     ts = np.array([random.randrange(200) for _ in kind], np.int64)
+    ts = ts[np.lexsort((ts, strand))]  # times ascend within a strand
     src = np.array([one % len(kind) for one, _ in pairs], np.int64)
     dst = np.array([other % len(kind) for _, other in pairs], np.int64)
     joined = edge_order.Joined(src, dst, np.ones(len(src), np.uint8))
