@@ -47,6 +47,8 @@ def plain(text):
     text = re.sub(r"\+\d+\.\d{6} s", "+0.TTTTTT s", text)
     text = re.sub(r"\(events? [\d, ]+\)", "(events N)", re.sub(r"--event \d+", "--event N", text))
     text = re.sub(r"[\d.]+ (ns|µs|ms|s)\b", "D", text)
+    # A step that is nearer than a millisecond has no time.
+    text = re.sub(r"^(in (?:sweeper|MainThread))(:?)$", r"\1, D earlier\2", text, flags=re.MULTILINE | re.IGNORECASE)
     return re.sub(r"[\d,]+ events of [\d,]+ \([\d.<]+ %\)", "N events of N (P)", text)
 
 
