@@ -20,21 +20,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from dataclasses import dataclass
+from typing import Literal
 
 from clew.graph.ops.aggregation.aggregate import AggregateGraph, AggregateNode
-from clew.graph.ops.aggregation.call_rates import CallRates, RateChange, call_rates, joined, rate_changes
-from clew.graph.ops.aggregation.waits import waits_of_calls
-from clew.graph.ops.timing.pauses import pauses
+from clew.graph.ops.aggregation.call_rates import RateChange, rate_changes
+from clew.graph.ops.side_times import BUSY, NONE, Side, deviation
 from clew.records.errors import ClewError
-from clew.records.format.event import Kind
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
 Status = Literal["both", "before", "after"]
 
 NOISE = 0.05
@@ -47,19 +40,11 @@ time at least doubled or halved.
 """
 DEVIATIONS = 2.0
 """A change counts beyond this number of standard deviations of the sum of the calls."""
-STRETCHES = 10
-"""A run is divided into at most this number of stretches, to estimate how much its parts differ."""
 WAITS, WAITS_SHARE = 1.5, 0.05
 """Minimum factor, or its inverse, between waits, and minimum share of all work and waits: they scatter more than work."""
 COUNTED_NAMED = 3
-TAKEN, TAKEN_NS = 0.05, 10_000_000
-"""The time that others had the processor is mentioned if it is this share of the total, and this long."""
-DOUBT = 0.25
-"""The scatter of a label's calls includes one hypothetical call at this share of the mean away from it, because a
-single call does not show any scatter.
-"""
-BUSY_DOUBT = 1.0
-"""The same for waits on a machine where others had the processor for a while: what a wait ends with is late, too."""
+TAKEN, TAKEN_NS = BUSY, 10_000_000
+"""The answer mentions the time that others had the processor from this share of the total and this length on."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +68,6 @@ class DiffRow:
     """The calls before that were only counted; their times are missing."""
     counted_after: float = 0
 
-    @property
-    def counted(self) -> float:
-        return self.counted_before + self.counted_after
-
     waits_before_ns: float = 0.0
     """The waits before that no recorded work of others explains."""
     waits_after_ns: float = 0.0
@@ -94,6 +75,10 @@ class DiffRow:
     rate: RateChange | None = None
     """How often another function calls it, if that changed beyond its scatter."""
     runs_after: int = 1
+
+    @property
+    def counted(self) -> float:
+        return self.counted_before + self.counted_after
 
     @property
     def waits_delta_ns(self) -> float:
@@ -326,7 +311,7 @@ def diff_of_runs(before: Sequence[AggregateGraph], after: Sequence[AggregateGrap
                 f'only graphs of one level can be compared, these are "{level}" and "{graph.level}"; '
                 f'aggregate both at "{level}"'
             )
-    a, b = _Side.of(before), _Side.of(after)
+    a, b = Side.of(before), Side.of(after)
     labels = list(dict.fromkeys([*a.nodes, *b.nodes]))
     nodes = [
         DiffNode(number, label, _status(label in a.nodes, label in b.nodes), a.nodes.get(label), b.nodes.get(label))
@@ -368,152 +353,8 @@ def _status(before: bool, after: bool) -> Status:
     return "both" if before and after else "before" if before else "after"
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """The times of the calls of one label in one run."""
-
-    waits_ns: float
-    self_variance: float
-    """The variance of the sum of the self times, from the scatter of the calls and of the stretches of the run."""
-    waits_variance: float
-
-
-def _sums(graph: AggregateGraph) -> dict[str, _Sums]:
-    """Return the sums by label."""
-    enters = np.flatnonzero(graph.graph.kind[graph.rows] == Kind.ENTER)
-    call = np.searchsorted(graph.graph.calls.enter, graph.rows[enters])
-    # Calls by label, in each label by the time of their beginning.
-    enter = graph.graph.calls.enter[call]
-    order = np.lexsort((graph.graph.ts[enter], graph.node_of_row[enters]))
-    call, node = call[order], graph.node_of_row[enters][order]
-    first = np.searchsorted(node, np.arange(len(graph) + 1))
-    found = pauses(graph.graph)
-    blocked = found.of_calls(found.blocked_ns, len(graph.graph.calls.enter))
-    work = graph.graph.calls.self_ns[call].astype(np.float64)
-    waits = (waits_of_calls(graph.graph, unexplained=True) + blocked)[call].astype(np.float64)
-    is_busy = found.taken_ns.sum() >= TAKEN * (work.sum() + found.taken_ns.sum())
-    variances = [_variances(work, first, DOUBT), _variances(waits, first, BUSY_DOUBT if is_busy else DOUBT)]
-    total = np.bincount(node, waits, len(graph))
-    return {
-        graph.label(number): _Sums(float(total[number]), *(float(variance[number]) for variance in variances))
-        for number in range(len(graph))
-    }
-
-
-def _variances(values: F64, first: I64, doubt: float) -> F64:
-    """Return, per group of values in the order of time, the variance of their sum.
-
-    It is the larger of two estimates: from the scatter of the values, and from that of the sums of stretches of the group,
-    which is larger if neighbours are slow together.
-    """
-    size = np.diff(first)
-    passed = np.concatenate(([0.0], np.cumsum(values)))
-    square = np.concatenate(([0.0], np.cumsum(values**2)))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = (passed[first[1:]] - passed[first[:-1]]) / size
-        scatter = np.maximum(square[first[1:]] - square[first[:-1]] - size * mean**2, 0.0)
-    stretches = np.minimum(size // 2, STRETCHES)
-    parts = np.arange(STRETCHES + 1)
-    # The bounds of the stretches; groups with fewer stretches have empty ones at their ends.
-    bounds = first[:-1, None] + np.minimum(parts * size[:, None] // np.maximum(stretches, 1)[:, None], size[:, None])
-    length = np.diff(bounds, axis=1)
-    sums = passed[bounds[:, 1:]] - passed[bounds[:, :-1]]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        between = ((sums - mean[:, None] * length) ** 2).sum(1) * stretches / (stretches - 1)
-    variance = np.where(stretches > 2, np.fmax(scatter, between), scatter) + (doubt * mean) ** 2
-    return np.asarray(np.nan_to_num(variance))
-
-
-@dataclass(frozen=True)
-class _Mean:
-    """The means of a label over all runs of one side, including the runs that lack the label."""
-
-    calls: float
-    counted: float
-    taken_ns: float
-    self_ns: _Time
-    waits_ns: _Time
-
-
-class _Time(NamedTuple):
-    mean: float
-    within: float
-    """The variance of the mean, from the scatter within the runs."""
-    squares: float
-    """The sum over the runs of the squared distances from the mean."""
-
-
-_NONE = _Mean(0, 0, 0, _Time(0, 0, 0), _Time(0, 0, 0))
-
-
-@dataclass(frozen=True)
-class _Side:
-    graphs: list[AggregateGraph]
-    """The graphs by label, one per run."""
-    nodes: dict[str, AggregateNode]
-    """The nodes of the last run that has them, with mean calls and self time per run."""
-    means: dict[str, _Mean]
-    rates: CallRates
-    """Of all runs together."""
-
-    @staticmethod
-    def of(graphs: Sequence[AggregateGraph]) -> _Side:
-        by_label = [graph.by_label() for graph in graphs]
-        found: dict[str, list[tuple[AggregateNode, _Sums]]] = {}
-        for graph in by_label:
-            sums = _sums(graph)
-            for node in graph.nodes:
-                found.setdefault(node.label, []).append((node, sums[node.label]))
-        nodes, means = {}, {}
-        for label, seen in found.items():
-            mean = means[label] = _mean(seen, len(graphs))
-            last = seen[-1][0]
-            own = round(mean.self_ns.mean)
-            nodes[label] = replace(last, calls=round(mean.calls), self_ns=own) if graphs[1:] else last
-        return _Side(by_label, nodes, means, joined(map(call_rates, by_label)))
-
-
-def _mean(seen: Sequence[tuple[AggregateNode, _Sums]], runs: int) -> _Mean:
-    return _Mean(
-        calls=_share(sum(node.calls for node, _ in seen), runs),
-        counted=_share(sum(node.counted for node, _ in seen), runs),
-        taken_ns=_share(sum(node.processor_ns + node.gil_ns for node, _ in seen), runs),
-        self_ns=_time([node.self_ns for node, _ in seen], [sums.self_variance for _, sums in seen], runs),
-        waits_ns=_time([sums.waits_ns for _, sums in seen], [sums.waits_variance for _, sums in seen], runs),
-    )
-
-
-def _time(values: Sequence[float], variances: Sequence[float], runs: int) -> _Time:
-    """Return the statistics of a time over the runs of one side; it is 0 in runs without a value."""
-    times = np.zeros(runs)
-    times[: len(values)] = values
-    return _Time(_share(sum(values), runs), sum(variances) / runs**2, float(((times - times.mean()) ** 2).sum()))
-
-
-def _share(total: float, runs: int) -> float:
-    """Return the quotient, as an integer if it is whole."""
-    return total / runs if total % runs else total // runs
-
-
-def _deviation(old: _Time, new: _Time, runs: tuple[int, int]) -> float:
-    """Return the standard deviation of the difference of two means.
-
-    The scatter between runs is pooled from both sides (Student's test with equal variances). It is widened because
-    few runs estimate it poorly.
-    """
-    within = old.within + new.within
-    freedom = sum(runs) - 2
-    if not freedom:
-        return math.sqrt(within)
-    from scipy.special import stdtrit
-
-    widened = stdtrit(freedom, 0.975) / stdtrit(math.inf, 0.975)
-    between = (old.squares + new.squares) / freedom * (1 / runs[0] + 1 / runs[1]) * widened**2
-    return math.sqrt(max(within, between))
-
-
-def _row(node: DiffNode, a: _Side, b: _Side, rate: RateChange | None) -> DiffRow:
-    old, new = a.means.get(node.label, _NONE), b.means.get(node.label, _NONE)
+def _row(node: DiffNode, a: Side, b: Side, rate: RateChange | None) -> DiffRow:
+    old, new = a.means.get(node.label, NONE), b.means.get(node.label, NONE)
     # The function's current location is more useful than its old one.
     runs_of_sides = len(a.graphs), len(b.graphs)
     location = (node.after and node.after.location) or (node.before and node.before.location) or None
@@ -527,16 +368,16 @@ def _row(node: DiffNode, a: _Side, b: _Side, rate: RateChange | None) -> DiffRow
         location=location,
         counted_before=old.counted,
         counted_after=new.counted,
-        deviation_ns=_deviation(old.self_ns, new.self_ns, runs_of_sides),
+        deviation_ns=deviation(old.self_ns, new.self_ns, runs_of_sides),
         waits_before_ns=old.waits_ns.mean,
         waits_after_ns=new.waits_ns.mean,
-        waits_deviation_ns=_deviation(old.waits_ns, new.waits_ns, runs_of_sides),
+        waits_deviation_ns=deviation(old.waits_ns, new.waits_ns, runs_of_sides),
         rate=rate,
         runs_after=len(b.graphs),
     )
 
 
-def _edges(a: _Side, b: _Side, ids: dict[str, int]) -> list[DiffEdge]:
+def _edges(a: Side, b: Side, ids: dict[str, int]) -> list[DiffEdge]:
     counts: dict[tuple[int, int, str, str], list[int]] = {}
     for side, graphs in enumerate((a.graphs, b.graphs)):
         for graph in graphs:
