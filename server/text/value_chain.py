@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 from clew.compare.failures.unreached import Unreached
-from clew.graph.values.chain import Chain, ValueStep, chain_of
+from clew.graph.values.chain import Chain, ValueStep
 from clew.graph.values.deciding_branch import deciding_branch
 from clew.graph.values.flow import Call, Flow, NodeKind
 from clew.graph.values.omissions import Omission
@@ -16,8 +16,6 @@ from clew.server.text import units
 from clew.server.text.events import shorten
 
 _LONGEST_VALUE = 60
-_MOST_OF_DECISION = 4
-"""The most steps about a branch that kept something from running."""
 _MOST_NAMED = 3
 """How many inputs a sentence names."""
 _NAMELESS = {
@@ -27,14 +25,7 @@ _NAMELESS = {
     "<genexpr>": "the generator expression",
     "<lambda>": "the lambda",
 }
-Likely = Callable[[Sequence[int]], Sequence[Sequence[int]]]
-"""Returns the ways from nodes back to likely lines, the likeliest first; see `chain_of`."""
 _STATE = (NodeKind.ATTRIBUTE, NodeKind.ITEM)
-
-
-def no_ways(nodes: Sequence[int]) -> Sequence[Sequence[int]]:
-    """Return no ways, where nothing tells which lines are likely."""
-    return ()
 
 
 class ValueWords:
@@ -301,19 +292,6 @@ class ValueWords:
             if code.file == file and code.name.replace(".<locals>", "") == function.replace(".<locals>", "")
         )
         return deciding_branch(self.flow, codes, one.line)
-
-    def decision(self, branch: int, likely: Likely, told: Sequence[ValueStepText] = ()) -> list[ValueStepText]:
-        """Return what a branch decided, and the way from it to the likeliest line if its value depends on one.
-
-        `told` are the steps above: where the branch is one of them, they tell what its value depends on.
-        """
-        if not branch:
-            return []
-        (first, *_) = found = self.steps(chain_of(self.flow, self._statements, [branch], 1))
-        if any((one.text, one.location) == (first.text, first.location) for one in told):
-            return found
-        ways = likely([branch])[:1]
-        return self.steps(chain_of(self.flow, self._statements, [branch], _MOST_OF_DECISION, ways)) if ways else found
 
     def steps(self, chain: Chain) -> list[ValueStepText]:
         """Return the steps of a chain as texts, each with its depth and its line."""

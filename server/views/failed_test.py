@@ -28,7 +28,7 @@ from clew.server.protocol.views.value import Omitted
 from clew.server.session.session import Cancelled, Session, Task
 from clew.server.text import units
 from clew.server.text.value_chain import ValueWords
-from clew.server.views.value import ValueQuestion, asked_about, explained, look
+from clew.server.views.value import ValueQuestion, asked_about, decision, explained, look
 
 if TYPE_CHECKING:
     from clew.query.api import Run
@@ -113,10 +113,7 @@ def looked_test(
         _answer_of(suspects),
         lines=[_line(one, evidence, session) for one in suspects.lines[:MOST_LINES]],
         unreached=[
-            replace(
-                _unreached(tests, one),
-                steps=words.decision(words.unreached_branch(one), likely, told),
-            )
+            replace(_unreached(tests, one), steps=decision(looked, words, words.unreached_branch(one), likely, told))
             for one in unreached(evidence, tests.is_program)
         ],
     )

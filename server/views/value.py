@@ -6,6 +6,7 @@ import hashlib
 import os
 import shlex
 import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.values import criteria
-from clew.graph.values.chain import MOST_STEPS, Chain, chain_of
+from clew.graph.values.chain import MOST_STEPS, chain_of
 from clew.graph.values.criteria import Criterion, NoSuchValue
 from clew.graph.values.flow import Flow
 from clew.graph.values.omissions import omissions
@@ -38,10 +39,10 @@ from clew.records.values.trace_format import CUTS, ValueTrace
 from clew.server.locations.paths import same_file_key
 from clew.server.locations.tests_at_line import tests_at
 from clew.server.protocol.second_look import ValueParams, ValueResult
-from clew.server.protocol.views.value import Omitted, ValueAnswer
+from clew.server.protocol.views.value import Omitted, ValueAnswer, ValueStepText
 from clew.server.session.session import Session, Task
 from clew.server.text import units
-from clew.server.text.value_chain import Likely, ValueWords, no_ways
+from clew.server.text.value_chain import ValueWords
 from clew.server.views.target import NothingFound
 
 if TYPE_CHECKING:
@@ -51,6 +52,15 @@ FOLDER = "second-looks"
 """In the folder of the run: its second looks."""
 MOST_TESTS = 20
 """The most other tests that an answer names."""
+MOST_OF_DECISION = 4
+"""The most steps about a branch that kept something from running."""
+Likely = Callable[[Sequence[int]], Sequence[Sequence[int]]]
+"""Returns the ways from nodes back to likely lines, the likeliest first; see `chain_of`."""
+
+
+def no_ways(nodes: Sequence[int]) -> Sequence[Sequence[int]]:
+    """Return no ways, where no evidence makes a line likely."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -102,8 +112,49 @@ def explained(
     run: Run, looked: Looked, question: ValueQuestion, criterion: Criterion, likely: Likely = no_ways
 ) -> ValueAnswer:
     """Return the answer of a second look; `likely` returns the ways from values back to likely lines."""
-    chain = chain_of(looked.flow, looked.statements, list(criterion.nodes), question.most, likely(criterion.nodes))
-    return _answer(run, looked.statements, criterion, chain, question, likely)
+    flow, statements = looked.flow, looked.statements
+    chain = chain_of(flow, statements, list(criterion.nodes), question.most, likely(criterion.nodes))
+    trace = flow.trace
+    base = run.info.workspace
+    thread = flow.calls[flow.call[criterion.nodes[0]]].thread
+    words = ValueWords(
+        flow, statements, thread, base, tells_calls=not question.expression, not_raised=criterion.not_raised
+    )
+    steps = words.steps(chain)
+    omitted = [
+        Omitted(
+            words.omission(one),
+            words.call_location(one),
+            decision(looked, words, words.omission_branch(one), likely, steps),
+        )
+        for one in omissions(flow, chain)
+    ]
+    return ValueAnswer(
+        title=_title(trace, question, base),
+        steps=steps,
+        moreSteps=chain.more,
+        omitted=omitted,
+        notes=_notes(run, flow, criterion, question),
+        instructions=trace.opcodes,
+        seconds=trace.seconds,
+        functions=list(dict.fromkeys(step.function for step in steps if step.function)),
+    )
+
+
+def decision(
+    looked: Looked, words: ValueWords, branch: int, likely: Likely, told: Sequence[ValueStepText] = ()
+) -> list[ValueStepText]:
+    """Return what a branch decided, and the way from it to the likeliest line if its value depends on one.
+
+    `told` are the steps above. Where the branch is one of them, they explain its value already.
+    """
+    if not branch:
+        return []
+    (first, *_) = found = words.steps(chain_of(looked.flow, looked.statements, [branch], 1))
+    if any((one.text, one.location) == (first.text, first.location) for one in told):
+        return found
+    ways = likely([branch])[:1]
+    return words.steps(chain_of(looked.flow, looked.statements, [branch], MOST_OF_DECISION, ways)) if ways else found
 
 
 def value_answer(session: Session, run: Run, question: ValueQuestion, task: Task) -> ValueAnswer:
@@ -304,35 +355,6 @@ def _followed_file(flow: Flow, file: str) -> str:
         if same_file_key(one) == key or one.endswith(os.sep + file):
             return one
     raise NothingFound(f"{file}: no function of it ran in the second look")
-
-
-def _answer(  # noqa: PLR0917
-    run: Run, statements: Statements, criterion: Criterion, chain: Chain, question: ValueQuestion, likely: Likely
-) -> ValueAnswer:
-    flow = statements.flow
-    trace = flow.trace
-    base = run.info.workspace
-    thread = flow.calls[flow.call[criterion.nodes[0]]].thread
-    words = ValueWords(
-        flow, statements, thread, base, tells_calls=not question.expression, not_raised=criterion.not_raised
-    )
-    steps = words.steps(chain)
-    omitted = [
-        Omitted(
-            words.omission(one), words.call_location(one), words.decision(words.omission_branch(one), likely, steps)
-        )
-        for one in omissions(flow, chain)
-    ]
-    return ValueAnswer(
-        title=_title(trace, question, base),
-        steps=steps,
-        moreSteps=chain.more,
-        omitted=omitted,
-        notes=_notes(run, flow, criterion, question),
-        instructions=trace.opcodes,
-        seconds=trace.seconds,
-        functions=list(dict.fromkeys(step.function for step in steps if step.function)),
-    )
 
 
 def _title(trace: ValueTrace, question: ValueQuestion, base: str) -> str:
