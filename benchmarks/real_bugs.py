@@ -24,7 +24,7 @@ from bug_programs.cases import CASES, OTHERS, Case, Variant
 from bug_programs.plain.cases import PLAIN, Line
 from bug_programs.set_up import interpreter, libraries, server
 from bug_programs.unseen.cases import UNSEEN
-from recording.report import machine
+from recording.report import Row, goal_row, machine
 
 from clew.graph.ops.diagnoses.registry import findings
 from clew.graph.ops.facts.facts import Facts
@@ -218,7 +218,7 @@ def main() -> None:
     print(json.dumps({"benchmark": "real_bugs", "machine": machine(), "rows": rows}))
 
 
-def rows_of(name: str, cases: tuple[Case, ...], outcomes: list[Outcome]) -> list[dict[str, object]]:
+def rows_of(name: str, cases: tuple[Case, ...], outcomes: list[Outcome]) -> list[Row]:
     own = [outcome for outcome in outcomes if outcome.case in cases]
     tried = [outcome for outcome in own if outcome.named is not None]
     mended = [outcome for outcome in own if outcome.silent is not None]
@@ -231,18 +231,9 @@ def rows_of(name: str, cases: tuple[Case, ...], outcomes: list[Outcome]) -> list
     ]
 
 
-def _row(name: str, tried: int, of: int, ours: int, asked: int) -> dict[str, object]:
+def _row(name: str, tried: int, of: int, ours: int, asked: int) -> Row:
     """At least `asked` is asked for, of the programs that were tried."""
-    unit = f"of {tried} tried, {of} in all"
-    return {
-        "name": name,
-        "unit": unit,
-        "ours": ours,
-        "peer": "",
-        "peer_value": None,
-        "asked": asked,
-        "met": ours >= asked,
-    }
+    return goal_row(name, f"of {tried} tried, {of} in all", ours, asked, met=ours >= asked)
 
 
 if __name__ == "__main__":

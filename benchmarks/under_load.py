@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import re
 import shutil
@@ -21,7 +20,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from recording.report import Row, report
+from recording.report import Row, goal_row, report
+from scipy.stats import binomtest
 
 EXAMPLES = """examples:
   python benchmarks/under_load.py                        5 pairs a cell, about 20 minutes
@@ -42,9 +42,9 @@ LONGEST_S = 120
 class Program:
     name: str
     command: tuple[str, ...]
-    """What Python runs. `{change}` stands for the change, which the environment has as PLANTED."""
+    """Python's arguments. `{change}` is replaced by the change; the environment variable PLANTED has it, too."""
     healthy: str = ""
-    """Instead of a change, where there is none."""
+    """The change's replacement in a healthy run."""
     folder: Path = PROGRAMS
     options: tuple[str, ...] = ()
     """Options of `clew run`."""
@@ -160,30 +160,12 @@ def measure(change: Change, load: int, pairs: int, planted: Cell, healthy: Cell)
             healthy.add(is_right=not found, told=told)
 
 
-def interval(right: int, of: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a rate, in percent."""
-    if not of:
-        return 0.0, 100.0
-    z, rate = 1.96, right / of
-    middle = (rate + z * z / (2 * of)) / (1 + z * z / of)
-    half = z * math.sqrt(rate * (1 - rate) / of + z * z / (4 * of * of)) / (1 + z * z / of)
-    return round(100 * max(0.0, middle - half), 1), round(100 * min(1.0, middle + half), 1)
-
-
 def row(name: str, load: int, cells: Sequence[Cell]) -> Row:
     right, of = sum(cell.right for cell in cells), sum(cell.pairs for cell in cells)
-    low, high = interval(right, of)
+    bounds = binomtest(right, of).proportion_ci(method="wilson")
     ours = round(100 * right / of, 1)
-    unit = f"% of {of} pairs beside {load} busy processes ({low:g}–{high:g})"
-    return {
-        "name": name,
-        "unit": unit,
-        "ours": ours,
-        "peer": "",
-        "peer_value": None,
-        "asked": ASKED,
-        "met": ours >= ASKED,
-    }
+    unit = f"% of {of} pairs beside {load} busy processes ({100 * bounds.low:.1f}–{100 * bounds.high:.1f})"
+    return goal_row(name, unit, ours, ASKED, met=ours >= ASKED)
 
 
 def main() -> None:

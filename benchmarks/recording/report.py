@@ -13,6 +13,11 @@ Row = dict[str, Any]
 """name, unit, ours, peer, peer_value, asked, met; a peer each."""
 
 
+def goal_row(name: str, unit: str, ours: float, asked: float, *, met: bool) -> Row:
+    """Return a row with a goal and without a peer."""
+    return {"name": name, "unit": unit, "ours": ours, "peer": "", "peer_value": None, "asked": asked, "met": met}
+
+
 def machine(*, interpreter: bool = True) -> str:
     python = f"Python {platform.python_version()}, " if interpreter else ""
     return f"{platform.machine()}, {os.cpu_count()} cores, {python}{sys.platform}"
