@@ -98,11 +98,13 @@ def _clock(processes: Sequence[ProcessRecords]) -> str:
 
 
 def _pauses(processes: Sequence[ProcessRecords]) -> Finding:
-    """Return whether the time in which others had the processor is told apart from work."""
+    """Return whether records separate work from the time in which others had the processor."""
     source = next((str(process.info.get("pauses") or "") for process in processes), "")
     if "schedstat" in source:
-        return Finding("lost time", "told apart from work: the time in which others had the processor")
+        return Finding("lost time", "separate from work: clew knows when others had the processor")
     if source:
-        return Finding("lost time", "told apart from work, but not from sleep", "note", "the kernel counts no delays")
-    advice = "a function looks slow when others have the processor; glibc 2.35 or later tells"
+        return Finding(
+            "lost time", "separate from work, but not from sleep", "note", "the kernel does not count delays"
+        )
+    advice = "a function looks slow when others have the processor; clew needs glibc 2.35 or later to know it"
     return Finding("lost time", "counted as work", "note", advice)

@@ -1,6 +1,6 @@
 """Compare runs: rank functions (or other labels) by the change of total self time beyond the scatter of their calls.
 
-The self time is work; waiting is compared beside it. Only waits that no recorded work of others explains count: for a
+Self time, i.e. work, and waiting are compared separately. Only waits that no recorded work of others explains count: for a
 lock, in sleep or I/O, but not for a result (see `waits_of_calls`). The time in which others had the processor or the
 GIL counts nowhere: it belongs to the machine.
 

@@ -119,11 +119,11 @@ def test_doctor_check_that_raises_is_a_note():
 @pytest.mark.parametrize(
     ("source", "status", "told"),
     [
-        ("rseq, schedstat", "ok", "told apart from work: the time in which others had the processor"),
-        ("rseq", "note", "told apart from work, but not from sleep"),
+        ("rseq, schedstat", "ok", "separate from work: clew knows when others had the processor"),
+        ("rseq", "note", "separate from work, but not from sleep"),
         ("", "note", "counted as work"),
     ],
 )
-def test_doctor_says_whether_lost_time_is_told_apart(source, status, told):
+def test_doctor_says_whether_lost_time_is_separate_from_work(source, status, told):
     found = trial._pauses([SimpleNamespace(info={"pauses": source})])
     assert (found.status, found.value) == (status, told)

@@ -148,7 +148,7 @@ def test_values_suspects_and_lines_are_one_answer(session):
 def test_branch_that_passing_tests_took_is_told(session):
     failed = asked(session, "--test", "test_price[200]")
     told = {one["text"]: one["steps"] for one in failed["unreached"]}
-    # How the value came about is told once, in the chain above.
+    # The chain above explains the value already.
     (step,) = told["shop.rate did not reach line 26, which 2 of 2 similar passing tests that called it ran"]
     assert step["text"] == "country == \"de\" was False, because country is 'DE'" and step["location"]["line"] == 25
     assert any(one["text"] == step["text"] for one in failed["value"]["steps"])

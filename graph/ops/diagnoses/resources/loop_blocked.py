@@ -7,10 +7,10 @@ have run right after it. A step that never ended must have taken a second while 
 a function that reschedules itself without end does not count: the chain kept the loop, and one long step among thousands is
 a step without a processor.
 
-The time in which others had the processor or the GIL does not count. Where it was not recorded, a claim says so. If the call
-then took at least ten times as long as each of at least 20 others of its function, the claim is inferred: either this call did
-more, or its thread had no processor. It is not made if calls of three other functions were as unusual, which tells of a busy
-machine.
+The time in which others had the processor or the GIL does not count. A claim says if it was not recorded. If the call then
+took at least ten times as long as each of at least 20 others of its function, the claim is inferred: either this call did
+more, or its thread had no processor. If calls of three other functions were as unusual, the machine was busy, and there is no
+claim.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ SOON_NS = 5_000_000
 """A handle that was ready runs within this time after the step, or after the handles before it."""
 OPEN_NS = 1_000_000_000
 FEWEST_LIKE = 20
-"""The fewest other calls of a function that tell how long it usually takes."""
+"""The fewest other calls of a function that show how long it usually takes."""
 UNUSUAL = 10
 """A call is unusual if it took this many times as long as every other call of its function."""
 MOST_UNUSUAL = 2
 """The most other functions with an unusual call of a machine that is not busy."""
 MOST_WAITS = 10
 TAKEN = 0.05
-"""The time that others had the processor is told from this share of the step on."""
+"""A claim gives the time that others had the processor from this share of the step on."""
 
 
 def find(facts: Facts) -> list[Finding]:

@@ -8,7 +8,7 @@ from clew.graph.ops.aggregation.call_rates import CallRate, CallRates, call_rate
 
 @pytest.fixture
 def rates(new_run):
-    """Return a function that records a `handle` for each number, with so many calls of `check`, and returns the rates."""
+    """Return a function that records one `handle` with N calls of `check` for each N, and returns the rates."""
 
     def record(numbers):
         run = new_run()

@@ -22,7 +22,7 @@ def child(semaphore, condition, event, barrier, items, room, joinable, pipe):
     try: room.put(2, timeout=0.02)
     except queue.Full: pass
     pipe.poll(0.02)
-    # The switch interval is endless, so `tell` goes on where this thread waits.
+    # The switch interval is endless, so `tell` continues only when this thread waits.
     sys.setswitchinterval(1000)
     gates = threading.Lock(), threading.Lock()
     for gate in gates: gate.acquire()
